@@ -1,7 +1,7 @@
-import { constants, copyFileSync, mkdirSync, readFileSync, rmSync } from 'node:fs';
+import { constants, copyFileSync, readFileSync, rmSync } from 'node:fs';
 import { dirname } from 'node:path';
 import { type HeddleError, notConfigured } from '../core/errors.ts';
-import { findOwnFile, replaceFile } from '../core/secrets/private-file.ts';
+import { findOwnFile, makeFolder, replaceFile } from '../core/secrets/private-file.ts';
 
 export interface ConfigFile {
   /** Path of the file itself, with symbolic links resolved so that they survive a change. */
@@ -48,7 +48,7 @@ export function replaceConfig(
     const copy = text === undefined || !keepsCopy ? undefined : copyFile(path);
     if (after === undefined) rmSync(path);
     else {
-      mkdirSync(dirname(path), { recursive: true });
+      makeFolder(dirname(path), 0o777);
       replaceFile(path, after, attributes);
     }
     return copy;

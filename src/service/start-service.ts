@@ -8,6 +8,7 @@ import { ensureSampleProject } from './admin/sample-project.ts';
 import { createApp } from './http/app.ts';
 import { createAuthenticator } from './http/authenticator.ts';
 import { ModelProvider, type ModelProviderOptions } from './inference/model-provider.ts';
+import { MemoryPool } from './request-budget.ts';
 import { EvaluationRunner, type RunnerLimits } from './runs/evaluation-runner.ts';
 import { openDatabase } from './storage/open-database.ts';
 
@@ -47,6 +48,7 @@ export interface RunningService {
   close(): Promise<void>;
 }
 
+const maxConnections = 2_048;
 const closeGraceMs = 10_000;
 // Longer than proxies usually keep a connection, so that the service never closes one while a request is on its way.
 const keepAliveTimeoutMs = 75_000;
@@ -61,12 +63,13 @@ export async function startService(options: ServiceOptions): Promise<RunningServ
     if (options.sample) await ensureSampleProject(database);
     const { log = () => {}, evaluation } = options;
     const modelProvider = options.modelProvider && new ModelProvider(options.modelProvider);
-    const runner = new EvaluationRunner({ database, modelProvider, log, ...evaluation });
+    const memoryPool = new MemoryPool();
+    const runner = new EvaluationRunner({ database, modelProvider, memoryPool, log, ...evaluation });
     const authenticate = createAuthenticator(database, options.account);
-    const app = createApp({ database, modelProvider, runner, authenticate, log });
+    const app = createApp({ database, modelProvider, runner, memoryPool, authenticate, log });
     const serve = getRequestListener(app.fetch, { overrideGlobalObjects: false });
     const server = createHttpServer(serve, {
-      limits: { idleTimeoutMs: keepAliveTimeoutMs },
+      limits: { idleTimeoutMs: keepAliveTimeoutMs, maxConnections },
       errorBody: (reason) => ({ reason }),
       log,
     });

@@ -2,6 +2,14 @@ import { describe, expect, it } from 'vitest';
 import { loadSqlite, openConnection, retryWhileBusy } from '../../src/service/storage/sqlite/sqlite-connection.ts';
 import { temporaryFile } from '../support/embedded-service.ts';
 
+describe('openConnection', () => {
+  it('never waits inside of SQLite, which would keep the process from everything else', async () => {
+    const connection = openConnection(await loadSqlite(), temporaryFile('heddle.db'));
+    expect(connection.prepare('pragma busy_timeout').get()).toMatchObject({ timeout: 0 });
+    connection.close();
+  });
+});
+
 describe('retryWhileBusy', () => {
   it('repeats a read until another connection releases its exclusive lock', async () => {
     const file = temporaryFile('heddle.db');

@@ -38,6 +38,7 @@ export function storedIn(data: string): Record<string, string> {
 export async function execute(data: string, sql: string): Promise<Record<string, unknown>[]> {
   if (!data.startsWith('postgres')) {
     const connection = openConnection(await loadSqlite(), data);
+    connection.exec('pragma busy_timeout = 5000');
     try {
       return connection.prepare(sql).all() as Record<string, unknown>[];
     } finally {
@@ -56,6 +57,7 @@ export async function execute(data: string, sql: string): Promise<Record<string,
 /** Runs statements in a data file and closes it, which `execute` does on Node 20 only when its statement is collected. */
 export async function changeFile(file: string, sql: string): Promise<void> {
   const connection = openConnection(await loadSqlite(), file);
+  connection.exec('pragma busy_timeout = 5000');
   connection.exec(sql);
   connection.close();
 }

@@ -1,4 +1,6 @@
+import { readFileSync } from 'node:fs';
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
+import type { Socket } from 'node:net';
 import type { Log } from '../log.ts';
 import { Refusal } from './refusal.ts';
 import { refuseMalformed } from './refuse-malformed.ts';
@@ -6,6 +8,7 @@ import { asRequestId, requestIdHeader } from './request-id.ts';
 
 /** Limits of a server; times in milliseconds. Node's own apply where one is absent. */
 export interface ServerLimits {
+  /** Beyond it, the connection that has been idle for longest is closed. */
   maxConnections: number;
   headersTimeoutMs: number;
   /** From the first byte of a request to the last byte of its body. */
@@ -48,7 +51,7 @@ export function createHttpServer(
     // A request without a Host is refused like one with a foreign Host, in the same form.
     requireHostHeader: false,
   });
-  if (maxConnections !== undefined) server.maxConnections = maxConnections;
+  if (maxConnections !== undefined) limitConnections(server, maxConnections);
   const report = (
     { headers: { [requestIdHeader]: request_id } }: IncomingMessage,
     { status, message }: Refusal,
@@ -100,4 +103,49 @@ function sendRefusal(response: ServerResponse, refusal: Refusal, errorBody: (mes
 
 function isReceived({ complete, headers }: IncomingMessage): boolean {
   return complete || (Number(headers['content-length'] ?? 0) === 0 && headers['transfer-encoding'] === undefined);
+}
+
+/** Descriptors that a process needs besides those of its connections: files, and its own connections to others. */
+const otherDescriptors = 40;
+
+/**
+ * Limits the connections of a server, also to what the process may open. One more closes the one that has been without a request
+ * for longest, so that idle connections keep nobody out; if there is none, it is closed itself.
+ */
+function limitConnections(server: Server, maxConnections: number): void {
+  const limit = Math.max(1, Math.min(maxConnections, maxDescriptors() - otherDescriptors));
+  const open = new Set<Socket>();
+  // In the order in which they became idle.
+  const idle = new Set<Socket>();
+  const forget = (socket: Socket): void => {
+    open.delete(socket);
+    idle.delete(socket);
+  };
+  server.on('connection', (socket: Socket) => {
+    open.add(socket);
+    idle.add(socket);
+    socket.once('close', () => forget(socket));
+    if (open.size <= limit) return;
+    const [longest = socket] = idle;
+    forget(longest);
+    longest.destroy();
+  });
+  const onRequest = ({ socket }: { socket: Socket }, response: ServerResponse): void => {
+    idle.delete(socket);
+    response.once('close', () => {
+      if (open.has(socket)) idle.add(socket);
+    });
+  };
+  server.on('request', onRequest);
+  server.on('checkContinue', onRequest);
+}
+
+/** Returns how many descriptors the process may have open, where the system tells. */
+function maxDescriptors(): number {
+  try {
+    const limit = /^Max open files +(\d+)/m.exec(readFileSync('/proc/self/limits', 'utf8'))?.[1];
+    return limit === undefined ? Number.POSITIVE_INFINITY : Number(limit);
+  } catch {
+    return Number.POSITIVE_INFINITY;
+  }
 }

@@ -71,13 +71,30 @@ function foreign(subject: string, { uid }: Stats): Error {
 }
 
 /**
+ * Creates a folder, and those that it is in, if they are missing. Node's own recursion never ends below a folder like `/proc`,
+ * which is there but takes none.
+ * @throws the system's error.
+ */
+export function makeFolder(folder: string, mode: number): void {
+  if (statSync(folder, { throwIfNoEntry: false })?.isDirectory()) return;
+  const parent = dirname(folder);
+  if (parent !== folder) makeFolder(parent, mode);
+  try {
+    mkdirSync(folder, { mode });
+  } catch (error) {
+    // Another process created it at the same time.
+    if (!statSync(folder, { throwIfNoEntry: false })?.isDirectory()) throw error;
+  }
+}
+
+/**
  * Replaces the content of a file atomically, readable by its owner only (0600). Readers find the old text or the new one,
  * even after a crash. Creates the folder (0700) if it is missing, and follows symbolic links.
  * @throws the system's error, or as {@link findOwnFile} does; the old file is then unchanged.
  */
 export function replacePrivateFile(file: string, text: string): void {
   const { path } = findOwnFile(file);
-  mkdirSync(dirname(path), { recursive: true, mode: 0o700 });
+  makeFolder(dirname(path), 0o700);
   removeTemporaryCopies(path);
   replaceFile(path, text, { mode: 0o600 });
 }

@@ -174,12 +174,16 @@ export async function addItems(
     const { numInsertedOrUpdatedRows } = await transaction
       .insertInto('queue_items')
       .values(
-        chunk.map(({ call: _, ...item }, index) => ({
-          ...item,
+        chunk.map((item, index) => ({
           id: ids[start + index]!,
           project_id,
           queue_id,
+          call_id: item.call_id,
+          call_started_at: item.call_started_at,
           call_ended_at: item.call_ended_at ?? null,
+          call_op_name: item.call_op_name,
+          call_trace_id: item.call_trace_id,
+          annotation_state: item.annotation_state,
           display_fields: JSON.stringify(item.display_fields),
           added_by: item.added_by ?? addedBy ?? null,
           annotator_user_id: null,

@@ -15,6 +15,7 @@ import { asRequestId, requestIdHeader } from '../../core/http/request-id.ts';
 import type { Log } from '../../core/log.ts';
 import { handlers } from '../operations/handlers.ts';
 import type { OperationInput, ServiceContext } from '../operations/operation.ts';
+import { RequestBudget } from '../request-budget.ts';
 import { schemaDigest, storedDigest } from '../storage/schema.ts';
 import type { Authenticate } from './authenticator.ts';
 import { openApiDocument } from './openapi.ts';
@@ -97,11 +98,14 @@ function serveEndpoint<Name extends EndpointName>(name: Name, options: AppOption
     const { path, ...segments } = context.req.param();
     const account = await options.authenticate(endpoint.auth, context.req.header('Authorization'));
     const { outgoing } = context.env;
+    const budget = new RequestBudget(options.memoryPool, account.name);
+    outgoing.once('close', () => budget.close());
     const checked = {
       account: account.name,
       maySee: account.maySee,
       path: validate(pathParameters, path === undefined ? segments : { path: `/${path}` }, 'path'),
       query: endpoint.query && validate(endpoint.query, queryOf(context), 'query'),
+      budget,
       response: outgoing,
     };
     const run = (content: unknown) => {
@@ -114,7 +118,7 @@ function serveEndpoint<Name extends EndpointName>(name: Name, options: AppOption
     };
     const result = endpoint.form
       ? await withUpload(outgoing, run)
-      : await run(endpoint.request && (await readJson(outgoing)));
+      : await run(endpoint.request && (await readJson(outgoing, budget)));
     if (result === undefined) return RESPONSE_ALREADY_SENT;
     if (result instanceof Response) return result;
     if (isAsyncIterable(result)) return sendLines(result, context);

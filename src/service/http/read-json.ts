@@ -4,28 +4,37 @@ import { Refusal } from '../../core/http/refusal.ts';
 import { InexactNumberError, parseExactJson, parseExactJsonInTurns } from '../../core/json/json-numbers.ts';
 import { JsonLimitError } from '../../core/json/parse-json.ts';
 import { nextTurn } from '../../core/turns.ts';
+import type { RequestBudget } from '../request-budget.ts';
+import { memoryBytesOf } from '../storage/memory-bytes.ts';
 
 const readBody = createBodyReader(32 * 1024 * 1024);
+/** Maximum memory of a body: what is stored with two requests, such as the start and the end of a call, can be read with one. */
+const maxBodyMemoryBytes = 200 * 1024 * 1024;
 /** Length from which a body is parsed in several turns of the event loop. */
 const longBodyBytes = 512 * 1024;
 const utf8 = new TextDecoder('utf-8', { fatal: true });
 
 /**
  * Reads the JSON body of the request that a response belongs to.
- * @throws Refusal 413 for more than 32 MiB, 422 for a body that is not JSON in UTF-8, is beyond the limits of JSON or has a
+ * @throws Refusal 413 for more than 32 MiB or more memory than the budget allows, 422 for a body that is not JSON in UTF-8, is beyond the limits of JSON or has a
  * number that would change.
  */
-export async function readJson(response: ServerResponse): Promise<unknown> {
+export async function readJson(response: ServerResponse, budget: RequestBudget): Promise<unknown> {
   const bytes = await readBody(response);
   if (bytes === undefined) throw new Refusal(400, 'The connection was closed before the body was complete');
   try {
-    const text = utf8.decode(bytes);
-    if (bytes.length < longBodyBytes) return parseExactJson(text);
+    if (bytes.length < longBodyBytes) return parseExactJson(utf8.decode(bytes));
     await nextTurn();
+    const text = utf8.decode(bytes);
+    const memoryBytes = memoryBytesOf(text);
+    if (memoryBytes > maxBodyMemoryBytes) throw new Refusal(413, 'The body has too many values: send fewer at once');
+    await budget.reserve(memoryBytes, 'send less at once');
+    await budget.parse(memoryBytes);
     const value = await parseExactJsonInTurns(text);
     await nextTurn();
     return value;
   } catch (error) {
+    if (error instanceof Refusal) throw error;
     if (error instanceof JsonLimitError) throw invalidBody(`The body is ${error.message}`, 'value_error');
     if (error instanceof InexactNumberError) {
       const detail = error.faults.map((fault) => ({ ...fault, loc: ['body', ...fault.loc] }));

@@ -3,6 +3,7 @@ import type { BodyOf } from '../../contract/endpoints.ts';
 import { Refusal } from '../../core/http/refusal.ts';
 import { retryAfterMs } from '../../core/http/retry-after.ts';
 import type { Members } from '../../core/json/json-object.ts';
+import { JsonLimitError, parseJsonText } from '../../core/json/parse-json.ts';
 import { runEchoModel } from './echo-model.ts';
 import { type ModelProvider, ModelProviderFailure } from './model-provider.ts';
 
@@ -111,9 +112,10 @@ async function echoed(body: BodyOf<'runInference'>): Promise<Attempt> {
 function readReply(text: string): Attempt {
   let value: unknown;
   try {
-    value = JSON.parse(text);
-  } catch {
-    return failed('The reply of the model provider is not JSON.', false);
+    value = parseJsonText(text);
+  } catch (error) {
+    const fault = error instanceof JsonLimitError ? error.message : 'not JSON';
+    return failed(`The reply of the model provider is ${fault}.`, false);
   }
   const { choices, usage } = Object(value) as { choices?: { message?: Members }[]; usage?: Members };
   const message = Array.isArray(choices) ? choices[0]?.message : undefined;
@@ -128,7 +130,7 @@ function readReply(text: string): Attempt {
 function explanationIn(text: string): string {
   let said: unknown = text.trimStart().startsWith('<') ? '' : text.trim();
   try {
-    const { error, detail, reason, message } = Object(JSON.parse(text)) as Members;
+    const { error, detail, reason, message } = Object(parseJsonText(text)) as Members;
     said = (Object(error) as Members).message ?? error ?? detail ?? reason ?? message ?? '';
   } catch {
     // Plain text explains as well as JSON.

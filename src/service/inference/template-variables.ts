@@ -11,11 +11,11 @@ const maxNameChars = 100;
 /**
  * Replaces `{name}` with the value of a variable in every string of every message except the assistant's; `{{` and `}}`
  * stand for braces. A value that is not a string is written as JSON, and no value is searched for placeholders.
- * @returns the messages unchanged when there are no variables.
+ * @returns the messages unchanged when `variables` is undefined.
  * @throws Refusal 400 for an unknown name or a lone brace, 413 for values that add too many characters.
  */
 export function applyTemplateVariables(messages: unknown[], variables: Record<string, unknown> | undefined): unknown[] {
-  if (!variables || Object.keys(variables).length === 0) return messages;
+  if (!variables) return messages;
   const textOf = boundedValues(variables);
   return messages.map((message) => {
     const { role } = (message ?? {}) as { role?: unknown };

@@ -3,26 +3,28 @@ import type { BodyOf } from '../../contract/endpoints.ts';
 import { callReference } from '../../contract/references.ts';
 import { appendTo } from '../../core/append-to.ts';
 import { Refusal } from '../../core/http/refusal.ts';
-import { inBatches } from '../../core/in-batches.ts';
+import { inBatches, inBatchesBySize } from '../../core/in-batches.ts';
 import { isJsonObject } from '../../core/json/json-object.ts';
 import { ownMember } from '../../core/json/member-at.ts';
 import { nextTurn } from '../../core/turns.ts';
 import { referenceExpander } from '../query/expand-references.ts';
 import { countFoundCalls, findCalls } from '../query/find-calls.ts';
+import type { RequestBudget } from '../request-budget.ts';
 import { deleteCallTrees, nameCall, recordEvents } from '../storage/call-events.ts';
 import { emptyMembers } from '../storage/call-rows.ts';
 import type { Database, ProjectFilter, Transaction } from '../storage/database.ts';
 import { deleteJobs } from '../storage/evaluation-jobs.ts';
+import { totalMemoryOf } from '../storage/memory-bytes.ts';
 import { isStorableText } from '../storage/storable-text.ts';
-import { addCosts } from './costs.ts';
-import { readFeedbackOf } from './feedback.ts';
+import { createCostAdder } from './costs.ts';
+import { type FeedbackKey, findFeedbackOf, readFeedbackByKeys } from './feedback.ts';
 import { inTransaction, type OperationHandler } from './operation.ts';
 
 /** Reads one recorded call; null when the project has no call with this id. */
-export const readCall: OperationHandler<'readCall'> = async ({ body, maySee }, { database }) => {
+export const readCall: OperationHandler<'readCall'> = async ({ body, maySee, budget }, { database }) => {
   const { project_id, id, include_costs } = body;
   const query = { project_id, filter: { call_ids: [id] }, limit: 1, include_costs };
-  for await (const call of readCalls(database, query, maySee)) return { call };
+  for await (const call of readCalls(database, query, maySee, budget)) return { call };
   return { call: null };
 };
 
@@ -30,41 +32,55 @@ export const readCall: OperationHandler<'readCall'> = async ({ body, maySee }, {
  * Reads recorded calls of a project, by default in the order in which they started.
  * @throws Refusal 422 for a query that cannot be evaluated.
  */
-export const queryCalls: OperationHandler<'queryCalls'> = async ({ body, maySee }, { database }) =>
-  readCalls(database, body, maySee);
+export const queryCalls: OperationHandler<'queryCalls'> = async ({ body, maySee, budget }, { database }) =>
+  readCalls(database, body, maySee, budget);
 
 async function* readCalls(
   database: Database,
   body: BodyOf<'queryCalls'>,
   maySee: ProjectFilter,
+  budget: RequestBudget,
 ): AsyncGenerator<RecordedCall, void, undefined> {
-  const { columns, expand_columns, include_costs, include_feedback } = body;
-  const expandReferences = referenceExpander(maySee);
-  for await (const found of findCalls(database, body)) {
+  const { project_id, columns, expand_columns, include_costs, include_feedback } = body;
+  const expandReferences = referenceExpander(database, maySee, budget);
+  const addCosts = createCostAdder(database, project_id, budget);
+  for await (const found of findCalls(database, body, budget)) {
     const calls = found.map((call) => selectColumns(call, columns ?? []));
-    if (expand_columns?.length || include_feedback || include_costs) {
-      await database.read(async (transaction) => {
-        if (expand_columns?.length) await expandReferences(transaction, calls, expand_columns);
-        if (include_costs) await addCosts(transaction, body.project_id, calls);
-        if (include_feedback) await addFeedback(transaction, body.project_id, calls);
-      });
-    }
-    yield* calls;
+    if (expand_columns?.length) await expandReferences(calls, expand_columns);
+    if (include_costs) await addCosts(calls);
+    if (include_feedback) yield* withFeedback(database, project_id, calls, budget);
+    else yield* calls;
   }
 }
 
-/** Adds the feedback on calls to their summaries, the oldest first. */
-async function addFeedback(
-  transaction: Transaction,
+/** Maximum memory of the feedback that is read at once, in bytes. */
+const maxFeedbackBytes = 16 * 1024 * 1024;
+
+/** Adds the feedback on calls to their summaries, the oldest first, and yields each call once it has its own. */
+async function* withFeedback(
+  database: Database,
   project_id: string,
   calls: readonly RecordedCall[],
-): Promise<void> {
+  budget: RequestBudget,
+): AsyncGenerator<RecordedCall, void, undefined> {
   const references = calls.map(({ id }) => callReference(project_id, id));
-  const feedback = await readFeedbackOf(transaction, project_id, references);
-  for (const [index, call] of calls.entries()) {
-    const summary = Object(call.summary ?? {}) as Record<string, unknown>;
-    const found = feedback.filter(({ weave_ref }) => weave_ref === references[index]);
-    call.summary = { ...summary, weave: { ...Object(summary.weave), feedback: found } };
+  const keysByReference = new Map<string, FeedbackKey[]>();
+  for (const key of await findFeedbackOf(database, project_id, references)) {
+    appendTo(keysByReference, key.weave_ref, key);
+  }
+  const entries = calls.map((call, index) => ({ call, keys: keysByReference.get(references[index]!) ?? [] }));
+  for (const batch of inBatchesBySize(entries, maxFeedbackBytes, ({ keys }) => totalMemoryOf(keys))) {
+    const keys = batch.flatMap((entry) => entry.keys);
+    const feedback = await readFeedbackByKeys(database, project_id, keys, budget);
+    for (const entry of batch) {
+      const summary = Object(entry.call.summary ?? {}) as Record<string, unknown>;
+      const found = entry.keys.flatMap((key) => feedback.get(key) ?? []);
+      entry.call.summary = { ...summary, weave: { ...Object(summary.weave), feedback: found } };
+      yield entry.call;
+      // The caller may keep the call, but not the feedback, whose memory is released.
+      entry.call.summary = summary;
+    }
+    budget.release(totalMemoryOf(keys));
   }
 }
 
@@ -72,10 +88,10 @@ async function addFeedback(
  * Counts the recorded calls that match; no more than `limit`, if the request has one, and then tells whether there are more.
  * @throws Refusal 422 for a query that cannot be evaluated.
  */
-export const countCalls: OperationHandler<'countCalls'> = async ({ body }, { database }) => {
+export const countCalls: OperationHandler<'countCalls'> = async ({ body, budget }, { database }) => {
   const { limit } = body;
-  if (limit == null) return { count: await countFoundCalls(database, body, Number.MAX_SAFE_INTEGER) };
-  const count = await countFoundCalls(database, body, limit + 1);
+  if (limit == null) return { count: await countFoundCalls(database, body, Number.MAX_SAFE_INTEGER, budget) };
+  const count = await countFoundCalls(database, body, limit + 1, budget);
   return { count: Math.min(count, limit), has_more: count > limit };
 };
 

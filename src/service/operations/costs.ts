@@ -1,15 +1,17 @@
 import type { RecordedCall } from '../../contract/calls.ts';
 import type { StoredCost } from '../../contract/costs.ts';
+import { appendTo } from '../../core/append-to.ts';
 import type { Members } from '../../core/json/json-object.ts';
 import { ownMember } from '../../core/json/member-at.ts';
 import { normalizeTimestamp } from '../../core/timestamps.ts';
-import { compileCondition, idsIn } from '../query/condition.ts';
+import { allOf, ComparedRecord, compileCondition, idsIn } from '../query/condition.ts';
 import { sortRecords } from '../query/sort-records.ts';
-import type { Transaction } from '../storage/database.ts';
+import type { RequestBudget } from '../request-budget.ts';
+import type { Database } from '../storage/database.ts';
 import type { Tables } from '../storage/database-tables.ts';
 import { newIds } from '../storage/ids.ts';
 import { deleteByIds } from '../storage/in-chunks.ts';
-import { inTransaction } from './operation.ts';
+import { inTransaction, type OperationHandler } from './operation.ts';
 import { pickMembers } from './pick-members.ts';
 
 /** Stores prices of models, in a write transaction. */
@@ -40,21 +42,23 @@ export const createCosts = inTransaction('createCosts', async (transaction, { bo
 
 /**
  * Reads prices, by default in the order of their creation.
- * @throws Refusal 422 for a query that cannot be evaluated.
+ * @throws Refusal 422 for a query that cannot be evaluated, 413 for one that takes too much work.
  */
-export const queryCosts = inTransaction('queryCosts', async (transaction, { body }) => {
+export const queryCosts: OperationHandler<'queryCosts'> = async ({ body, budget }, { database }) => {
   const { project_id, query, sort_by, fields } = body;
-  const rows = await readPrices(transaction, project_id);
+  const rows = await readPrices(database, project_id, budget);
   const costs: StoredCost[] = rows.map(({ project_id: _, created_at: _time, created_by: _account, ...cost }) => cost);
-  const found = sortRecords(
-    query ? costs.filter(compileCondition(query.$expr).accepts) : costs,
-    sort_by ?? [],
-    (cost) => cost,
-  );
+  const condition = query ? compileCondition(query.$expr) : allOf([]);
+  const accepted: StoredCost[] = [];
+  for (const cost of costs) {
+    await budget.scan(bytesPerPrice, condition.scans);
+    if (condition.accepts(new ComparedRecord(cost))) accepted.push(cost);
+  }
+  const found = await sortRecords(accepted, sort_by ?? [], (cost) => cost, budget);
   const offset = body.offset ?? 0;
   const page = found.slice(offset, offset + (body.limit ?? found.length));
   return { results: page.map((cost) => pickMembers(cost, fields)) };
-});
+};
 
 /** Deletes prices by their ids, in a write transaction. @throws Refusal 400 for any other query. */
 export const purgeCosts = inTransaction('purgeCosts', async (transaction, { body: { project_id, query } }) => {
@@ -62,37 +66,57 @@ export const purgeCosts = inTransaction('purgeCosts', async (transaction, { body
   return {};
 });
 
-function readPrices(transaction: Transaction, project_id: string): Promise<Tables['costs'][]> {
-  return transaction.selectFrom('costs').selectAll().where('project_id', '=', project_id).orderBy('id').execute();
-}
+/** The memory of a price, in bytes. */
+const bytesPerPrice = 1000;
 
-/** Adds to the summaries of calls what the models in `summary.usage` cost, as far as their prices are stored. */
-export async function addCosts(
-  transaction: Transaction,
-  project_id: string,
-  calls: readonly RecordedCall[],
-): Promise<void> {
-  const prices = await readPrices(transaction, project_id);
-  if (prices.length === 0) return;
-  for (const call of calls) {
-    const summary = Object(call.summary) as Members;
-    const costs = Object.entries(Object(summary.usage) as Members).flatMap(([llm_id, usage]) => {
-      const price = priceAt(prices, llm_id, call.started_at ?? '');
-      return price ? [[llm_id, costOf(price, Object(usage) as Members)] as const] : [];
-    });
-    if (costs.length === 0) continue;
-    call.summary = { ...summary, weave: { ...Object(summary.weave), costs: Object.fromEntries(costs) } };
-  }
-}
-
-/** Returns the price of a model that applied last when a call started; if none did, the latest. */
-function priceAt(prices: readonly Tables['costs'][], model: string, startedAt: string): Tables['costs'] | undefined {
-  const ofModel = sortRecords(
-    prices.filter(({ llm_id }) => llm_id === model),
-    [{ field: 'effective_date', direction: 'desc' }],
-    (price) => price,
+async function readPrices(database: Database, project_id: string, budget: RequestBudget): Promise<Tables['costs'][]> {
+  const prices = await database.read((transaction) =>
+    transaction.selectFrom('costs').selectAll().where('project_id', '=', project_id).orderBy('id').execute(),
   );
-  return ofModel.find(({ effective_date }) => effective_date <= startedAt) ?? ofModel[0];
+  budget.hold(prices.length * bytesPerPrice, 'delete prices that no longer apply');
+  return prices;
+}
+
+/**
+ * Returns the function that adds to the summaries of calls of a project what the models in `summary.usage` cost, as far as their
+ * prices are stored.
+ */
+export function createCostAdder(
+  database: Database,
+  project_id: string,
+  budget: RequestBudget,
+): (calls: readonly RecordedCall[]) => Promise<void> {
+  let read: Promise<Map<string, Tables['costs'][]>> | undefined;
+  return async (calls) => {
+    read ??= readPrices(database, project_id, budget).then(latestFirst);
+    const prices = await read;
+    for (const call of calls) {
+      const summary = Object(call.summary) as Members;
+      const costs: [string, Members][] = [];
+      for (const [llm_id, usage] of Object.entries(Object(summary.usage) as Members)) {
+        const ofModel = prices.get(llm_id);
+        if (!ofModel) continue;
+        await budget.scan(ofModel.length, 1);
+        // The price that applied last when the call started; if none did, the latest.
+        const price = ofModel.find(({ effective_date }) => effective_date <= (call.started_at ?? '')) ?? ofModel[0]!;
+        costs.push([llm_id, costOf(price, Object(usage) as Members)]);
+      }
+      if (costs.length === 0) continue;
+      call.summary = { ...summary, weave: { ...Object(summary.weave), costs: Object.fromEntries(costs) } };
+    }
+  };
+}
+
+/** Returns prices by model, in the order of their dates, the latest first. */
+function latestFirst(prices: readonly Tables['costs'][]): Map<string, Tables['costs'][]> {
+  const byModel = new Map<string, Tables['costs'][]>();
+  for (const price of prices) appendTo(byModel, price.llm_id, price);
+  for (const ofModel of byModel.values()) ofModel.sort((a, b) => compareTexts(b.effective_date, a.effective_date));
+  return byModel;
+}
+
+function compareTexts(a: string, b: string): number {
+  return a === b ? 0 : a < b ? -1 : 1;
 }
 
 function costOf({ project_id, id: _, llm_id: _llm, ...price }: Tables['costs'], usage: Members): Members {

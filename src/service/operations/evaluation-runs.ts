@@ -4,6 +4,7 @@ import { callReference, parseReference } from '../../contract/references.ts';
 import { Refusal } from '../../core/http/refusal.ts';
 import { objectOrEmpty } from '../../core/json/json-object.ts';
 import { findCalls } from '../query/find-calls.ts';
+import type { RequestBudget } from '../request-budget.ts';
 import { readResults } from '../runs/query-results.ts';
 import {
   attributesOf,
@@ -11,7 +12,7 @@ import {
   isRun,
   isTrial,
   operationReference,
-  readChildren,
+  readTrees,
   runOperations,
 } from '../runs/recorded-runs.ts';
 import { toTrial } from '../runs/recorded-trials.ts';
@@ -19,7 +20,7 @@ import { endRun, startRun, summarizeTrials } from '../runs/run-events.ts';
 import { recordEvents } from '../storage/call-events.ts';
 import type { Database } from '../storage/database.ts';
 import { newIds } from '../storage/ids.ts';
-import { storeFeedback } from './feedback.ts';
+import { checkFeedback, storeFeedback } from './feedback.ts';
 import type { OperationHandler } from './operation.ts';
 
 const projectOf = ({ entity, project }: { entity: string; project: string }): string => `${entity}/${project}`;
@@ -36,20 +37,23 @@ export const createEvaluationRun: OperationHandler<'createEvaluationRun'> = ({ p
   });
 
 /** Lists the runs of a project, the oldest first: those of this service, of SDKs, and those that clients recorded. */
-export const listEvaluationRuns: OperationHandler<'listEvaluationRuns'> = async ({ path, query }, { database }) =>
-  readRuns(database, projectOf(path), query);
+export const listEvaluationRuns: OperationHandler<'listEvaluationRuns'> = async (
+  { path, query, budget },
+  { database },
+) => readRuns(database, projectOf(path), query, budget);
 
 async function* readRuns(
   database: Database,
   project_id: string,
   { evaluations, models, evaluation_run_ids, limit, offset = 0 }: Parameters<typeof listEvaluationRuns>[0]['query'],
+  budget: RequestBudget,
 ): AsyncGenerator<EvaluationRun, void, undefined> {
   const filter = { op_names: [runOperations.run, `weave:///${project_id}/op/${runOperations.run}:*`] };
   let skipped = 0;
   let sent = 0;
   const call_ids = evaluation_run_ids?.length ? { call_ids: evaluation_run_ids } : {};
   const columns = ['attributes', 'inputs', 'summary', 'ended_at', 'exception'];
-  for await (const calls of findCalls(database, { project_id, filter: { ...filter, ...call_ids }, columns })) {
+  for await (const calls of findCalls(database, { project_id, filter: { ...filter, ...call_ids }, columns }, budget)) {
     for (const run of calls.map(toRun)) {
       if (evaluations?.length && !evaluations.includes(run.evaluation ?? '')) continue;
       if (models?.length && !models.includes(run.model ?? '')) continue;
@@ -65,8 +69,8 @@ async function* readRuns(
 }
 
 /** Reads one run. @throws Refusal 404 when there is none. */
-export const readEvaluationRun: OperationHandler<'readEvaluationRun'> = async ({ path }, { database }) =>
-  toRun(await requireCall(database, projectOf(path), path.evaluation_run_id, 'Evaluation run', isRun));
+export const readEvaluationRun: OperationHandler<'readEvaluationRun'> = async ({ path, budget }, { database }) =>
+  toRun(await requireCall(database, projectOf(path), path.evaluation_run_id, 'Evaluation run', isRun, budget));
 
 function toRun(call: RecordedCall): EvaluationRun {
   const attributes = attributesOf(call);
@@ -90,13 +94,13 @@ function toRun(call: RecordedCall): EvaluationRun {
  * @throws Refusal 404 for an unknown run.
  */
 export const finishEvaluationRun: OperationHandler<'finishEvaluationRun'> = async (
-  { path, body, account },
+  { path, body, account, budget },
   { database },
 ) => {
   const project_id = projectOf(path);
-  const run = await requireCall(database, project_id, path.evaluation_run_id, 'Evaluation run', isRun);
+  const run = await requireCall(database, project_id, path.evaluation_run_id, 'Evaluation run', isRun, budget);
   if (run.ended_at) return { success: true };
-  const { output } = await summarizeTrials(database, project_id, run.id);
+  const { output } = await summarizeTrials(database, project_id, run.id, budget);
   await database.write((transaction) =>
     endRun(transaction, { project_id, run, account, output, summary: body.summary ?? {} }),
   );
@@ -107,13 +111,16 @@ export const finishEvaluationRun: OperationHandler<'finishEvaluationRun'> = asyn
  * Records a prediction. One of a run gets a trial, which the scores of the prediction are recorded in as well.
  * @throws Refusal 404 for an unknown run.
  */
-export const createPrediction: OperationHandler<'createPrediction'> = async ({ path, body, account }, { database }) => {
+export const createPrediction: OperationHandler<'createPrediction'> = async (
+  { path, body, account, budget },
+  { database },
+) => {
   const project_id = projectOf(path);
   const { model, inputs, output, evaluation_run_id } = body;
   const run =
     evaluation_run_id == null
       ? undefined
-      : await requireCall(database, project_id, evaluation_run_id, 'Evaluation run', isRun);
+      : await requireCall(database, project_id, evaluation_run_id, 'Evaluation run', isRun, budget);
   const name = parseReference(model)?.name ?? 'Model';
   return database.write(async (transaction) => {
     const operation = (operationName: string) =>
@@ -153,12 +160,12 @@ export const createPrediction: OperationHandler<'createPrediction'> = async ({ p
 };
 
 /** Lists predictions, the oldest first. */
-export const listPredictions: OperationHandler<'listPredictions'> = async ({ path, query }, { database }) =>
-  readMarked(database, projectOf(path), 'prediction', query, toPrediction);
+export const listPredictions: OperationHandler<'listPredictions'> = async ({ path, query, budget }, { database }) =>
+  readMarked(database, projectOf(path), 'prediction', query, toPrediction, budget);
 
 /** Reads one prediction. @throws Refusal 404 when there is none. */
-export const readPrediction: OperationHandler<'readPrediction'> = async ({ path }, { database }) =>
-  toPrediction(await requireCall(database, projectOf(path), path.prediction_id, 'Prediction', isPrediction));
+export const readPrediction: OperationHandler<'readPrediction'> = async ({ path, budget }, { database }) =>
+  toPrediction(await requireCall(database, projectOf(path), path.prediction_id, 'Prediction', isPrediction, budget));
 
 const isPrediction = (call: RecordedCall): boolean => attributesOf(call).prediction === 'true';
 
@@ -179,12 +186,16 @@ function toPrediction(call: RecordedCall): Prediction {
  * Ends the trial of a prediction with the scores that it has.
  * @throws Refusal 404 for an unknown prediction.
  */
-export const finishPrediction: OperationHandler<'finishPrediction'> = async ({ path, account }, { database }) => {
+export const finishPrediction: OperationHandler<'finishPrediction'> = async (
+  { path, account, budget },
+  { database },
+) => {
   const project_id = projectOf(path);
-  const prediction = await requireCall(database, project_id, path.prediction_id, 'Prediction', isPrediction);
-  const trial = prediction.parent_id ? await findCall(database, project_id, prediction.parent_id) : undefined;
+  const prediction = await requireCall(database, project_id, path.prediction_id, 'Prediction', isPrediction, budget);
+  const trial = prediction.parent_id ? await findCall(database, project_id, prediction.parent_id, budget) : undefined;
   if (!trial || !isTrial(trial) || trial.ended_at) return { success: true };
-  const children = (await readChildren(database, project_id, [trial.id])).get(trial.id) ?? [];
+  const children: RecordedCall[] = [];
+  for await (const [tree] of readTrees(database, project_id, [trial], budget)) children.push(...tree!.children);
   const { scores, model_latency_seconds } = toTrial(trial, children);
   const model_latency = model_latency_seconds == null ? null : { mean: model_latency_seconds };
   const output = { output: prediction.output ?? null, scores, model_latency };
@@ -197,12 +208,20 @@ export const finishPrediction: OperationHandler<'finishPrediction'> = async ({ p
  * Records a score of a prediction, as a call and as feedback on the prediction.
  * @throws Refusal 404 for an unknown prediction, 400 for a scorer that is no reference to an object.
  */
-export const createScore: OperationHandler<'createScore'> = async ({ path, body, account }, { database }) => {
+export const createScore: OperationHandler<'createScore'> = async ({ path, body, account, budget }, { database }) => {
   const project_id = projectOf(path);
   const { prediction_id, scorer, value, evaluation_run_id } = body;
-  const prediction = await requireCall(database, project_id, prediction_id, 'Prediction', () => true);
+  const prediction = await requireCall(database, project_id, prediction_id, 'Prediction', () => true, budget);
   const reference = parseReference(scorer);
   if (reference?.kind !== 'object') throw new Refusal(400, `Invalid scorer ref: ${scorer}`);
+  const feedback = {
+    project_id,
+    weave_ref: callReference(project_id, prediction_id),
+    feedback_type: `wandb.runnable.${reference.name}`,
+    payload: { output: value ?? null },
+    runnable_ref: scorer,
+  };
+  await checkFeedback(database, [feedback], budget);
   return database.write(async (transaction) => {
     const [id = ''] = newIds(1);
     const ofRun = evaluation_run_id == null ? {} : { evaluation_run_id };
@@ -226,27 +245,20 @@ export const createScore: OperationHandler<'createScore'> = async ({ path, body,
     };
     const end = { project_id, id, ended_at: now(), output: value ?? null, summary: {} };
     await recordEvents(transaction, account, { starts: [start], ends: [end] });
-    const feedback = {
-      project_id,
-      weave_ref: callReference(project_id, prediction_id),
-      feedback_type: `wandb.runnable.${reference.name}`,
-      payload: { output: value ?? null },
-      runnable_ref: scorer,
-    };
     await storeFeedback(transaction, feedback, account);
     return { score_id: id };
   });
 };
 
 /** Lists scores, the oldest first. */
-export const listScores: OperationHandler<'listScores'> = async ({ path, query }, { database }) =>
-  readMarked(database, projectOf(path), 'score', query, toScore);
+export const listScores: OperationHandler<'listScores'> = async ({ path, query, budget }, { database }) =>
+  readMarked(database, projectOf(path), 'score', query, toScore, budget);
 
 /** Reads one score. @throws Refusal 404 when there is none. */
-export const readScore: OperationHandler<'readScore'> = async ({ path }, { database }) =>
-  toScore(
-    await requireCall(database, projectOf(path), path.score_id, 'Score', (call) => attributesOf(call).score === 'true'),
-  );
+export const readScore: OperationHandler<'readScore'> = async ({ path, budget }, { database }) =>
+  toScore(await requireCall(database, projectOf(path), path.score_id, 'Score', isScore, budget));
+
+const isScore = (call: RecordedCall): boolean => attributesOf(call).score === 'true';
 
 function toScore(call: RecordedCall): Score {
   const { scorer = '', evaluation_run_id = null } = attributesOf(call);
@@ -261,9 +273,9 @@ function toScore(call: RecordedCall): Score {
 
 /** Reads the results of runs, by the rows of the dataset. */
 export const queryEvaluationResults: OperationHandler<'queryEvaluationResults'> = (
-  { path, body, maySee },
+  { path, body, maySee, budget },
   { database },
-) => readResults(database, projectOf(path), body, maySee);
+) => readResults(database, projectOf(path), body, maySee, budget);
 
 /** Reads the calls that are marked as predictions or scores, in the order of their start. */
 async function* readMarked<Value>(
@@ -272,17 +284,19 @@ async function* readMarked<Value>(
   mark: 'prediction' | 'score',
   { evaluation_run_id, limit, offset }: Parameters<typeof listScores>[0]['query'],
   toValue: (call: RecordedCall) => Value,
+  budget: RequestBudget,
 ): AsyncGenerator<Value, void, undefined> {
   const isEqual = (name: string, value: string) => ({
     $eq: [{ $getField: `attributes.weave.${name}` }, { $literal: value }],
   });
   const ofRun = evaluation_run_id === undefined ? [] : [isEqual('evaluation_run_id', evaluation_run_id)];
-  const run = evaluation_run_id === undefined ? undefined : await findCall(database, project_id, evaluation_run_id);
+  const run =
+    evaluation_run_id === undefined ? undefined : await findCall(database, project_id, evaluation_run_id, budget);
   // Without the run, every call of the project would be searched.
   const traces = evaluation_run_id === undefined ? {} : { trace_ids: [run?.trace_id ?? evaluation_run_id] };
   const query = { $expr: { $and: [isEqual(mark, 'true'), ...ofRun] } };
   const body = { project_id, filter: traces, query, limit: limit ?? null, offset: offset ?? null };
-  for await (const calls of findCalls(database, body)) yield* calls.map(toValue);
+  for await (const calls of findCalls(database, body, budget)) yield* calls.map(toValue);
 }
 
 async function requireCall(
@@ -291,8 +305,9 @@ async function requireCall(
   id: string,
   kind: string,
   isKind: (call: RecordedCall) => boolean,
+  budget: RequestBudget,
 ): Promise<RecordedCall> {
-  const call = await findCall(database, project_id, id);
+  const call = await findCall(database, project_id, id, budget);
   if (!call || !isKind(call)) throw new Refusal(404, `${kind} ${id} not found`);
   return call;
 }

@@ -6,10 +6,10 @@ import { countEndedTrials, findCall, isRun } from '../runs/recorded-runs.ts';
 import { countPlanned, resolveDefinition } from '../runs/run-definition.ts';
 import { startRun } from '../runs/run-events.ts';
 import { recordEvents } from '../storage/call-events.ts';
-import type { Database, ProjectFilter } from '../storage/database.ts';
+import type { Database } from '../storage/database.ts';
 import { deleteJobs, findProgress, putJob, type RunKey } from '../storage/evaluation-jobs.ts';
 import { newIds } from '../storage/ids.ts';
-import { objectOfKind, putVersion } from '../storage/object-versions.ts';
+import { type Access, objectOfKind, putVersion } from '../storage/object-versions.ts';
 import { requireObjectId } from './object-id.ts';
 import { inTransaction, type OperationHandler } from './operation.ts';
 
@@ -42,13 +42,13 @@ const defaultConcurrency = 8;
  * @throws Refusal 404 for an unknown evaluation, model or dataset, 400 for one that cannot be run.
  */
 export const evaluateModel: OperationHandler<'evaluateModel'> = async (
-  { body, account, maySee },
+  { body, account, maySee, budget },
   { database, runner },
 ) => {
   const { project_id, concurrency } = body;
   const [call_id = ''] = newIds(1);
   const leftOut = await database.write(async (transaction) => {
-    const request = { ...body, account, maySee };
+    const request = { ...body, account, maySee, budget };
     const { definition, leftOut, name } = await resolveDefinition(transaction, request);
     const { evaluation, model, rowCount, trials } = definition;
     const created_at = new Date().toISOString();
@@ -82,14 +82,12 @@ export const evaluateModel: OperationHandler<'evaluateModel'> = async (
  * Returns the progress of a run, whatever program records it.
  * @throws Refusal 400 for a call that is no run.
  */
-export const evaluationStatus: OperationHandler<'evaluationStatus'> = async ({ body, maySee }, { database }) =>
-  statusOf(database, body, maySee);
+export const evaluationStatus: OperationHandler<'evaluationStatus'> = async (input, { database }) =>
+  statusOf(database, input.body, input);
 
 /** Ends a run of this service with the exception that it was cancelled; one that has ended stays as it is. */
-export const cancelEvaluation: OperationHandler<'cancelEvaluation'> = async (
-  { body, account, maySee },
-  { database, runner },
-) => {
+export const cancelEvaluation: OperationHandler<'cancelEvaluation'> = async (input, { database, runner }) => {
+  const { body, account } = input;
   const { project_id, call_id } = body;
   await database.write(async (transaction) => {
     if ((await deleteJobs(transaction, project_id, [call_id])) === 0) return;
@@ -104,20 +102,20 @@ export const cancelEvaluation: OperationHandler<'cancelEvaluation'> = async (
     await recordEvents(transaction, account, { starts: [], ends: [end] });
   });
   runner.cancel(body);
-  return statusOf(database, body, maySee);
+  return statusOf(database, body, input);
 };
 
 async function statusOf(
   database: Database,
   { project_id, call_id }: RunKey,
-  maySee: ProjectFilter,
+  access: Access,
 ): Promise<ResultOf<'evaluationStatus'>> {
-  const run = await findCall(database, project_id, call_id);
+  const run = await findCall(database, project_id, call_id, access.budget);
   if (!run) return { status: { code: 'not_found' } };
   if (!isRun(run)) throw new Refusal(400, 'Call is not an evaluation');
   if (run.exception) return { status: { code: 'failed', error: run.exception } };
   if (run.ended_at) return { status: { code: 'complete', output: run.output ?? null } };
-  const { completed, total } = await countTrials(database, { project_id, call_id }, run, maySee);
+  const { completed, total } = await countTrials(database, { project_id, call_id }, run, access);
   return { status: { code: 'running', completed_rows: completed, total_rows: Math.max(total, completed) } };
 }
 
@@ -126,12 +124,12 @@ async function countTrials(
   database: Database,
   key: RunKey,
   run: RecordedCall,
-  maySee: ProjectFilter,
+  access: Access,
 ): Promise<{ completed: number; total: number }> {
   return database.read(async (transaction) => {
     const progress = await findProgress(transaction, key);
     if (progress) return progress;
     const completed = await countEndedTrials(transaction, key);
-    return { completed, total: await countPlanned(transaction, objectOrEmpty(run.inputs).self, maySee) };
+    return { completed, total: await countPlanned(transaction, objectOrEmpty(run.inputs).self, access) };
   });
 }

@@ -3,20 +3,34 @@ import type { BodyOf, ResultOf } from '../../contract/endpoints.ts';
 import { annotationFeedbackType, type StoredFeedback } from '../../contract/feedback.ts';
 import { parseReference } from '../../contract/references.ts';
 import { Refusal } from '../../core/http/refusal.ts';
+import { inBatches, inBatchesBySize } from '../../core/in-batches.ts';
 import { canonicalJson } from '../../core/json/canonical-json.ts';
 import { fitsSchema } from '../../core/json/json-schema.ts';
-import { allOf, type ConditionColumns, compileCondition, idsIn, joinParts } from '../query/condition.ts';
-import type { Transaction } from '../storage/database.ts';
+import {
+  allOf,
+  ComparedRecord,
+  type Condition,
+  type ConditionColumns,
+  compileCondition,
+  idsIn,
+  joinParts,
+} from '../query/condition.ts';
+import type { RequestBudget } from '../request-budget.ts';
+import type { Database, Transaction } from '../storage/database.ts';
 import { type Tables, tables } from '../storage/database-tables.ts';
 import { newIds } from '../storage/ids.ts';
 import { deleteByIds, inChunks } from '../storage/in-chunks.ts';
+import { memoryBytesOf, totalMemoryOf } from '../storage/memory-bytes.ts';
 import { findVersion } from '../storage/object-versions.ts';
 import { findQueue } from '../storage/queue-rows.ts';
 import { totalOrder } from '../storage/total-order.ts';
-import { inTransaction } from './operation.ts';
+import { inTransaction, type OperationHandler } from './operation.ts';
 import { pickMembers } from './pick-members.ts';
 
-const columns = Object.keys(tables.feedback.columns) as (keyof Tables['feedback'])[];
+type FeedbackRow = Omit<Tables['feedback'], 'memory_bytes'>;
+const columns = Object.keys(tables.feedback.columns).filter(
+  (column): column is keyof FeedbackRow => column !== 'memory_bytes',
+);
 
 /** The members that must be equal when feedback is sent again under the same id. */
 const contentMembers = columns.filter((column) => !/^(project_id|id|wb_user_id|creator|created_at)$/.test(column));
@@ -25,42 +39,51 @@ const contentMembers = columns.filter((column) => !/^(project_id|id|wb_user_id|c
 const maxPayloadBytes = 1024 * 1024;
 
 /**
- * Stores feedback, in a write transaction. An id that the account has used already returns what is stored.
+ * Stores feedback. An id that the account has used already returns what is stored.
  * @throws Refusal 400 for feedback that its type does not allow, 409 for an id that is stored with other content.
  */
-export const createFeedback = inTransaction('createFeedback', (transaction, { body, account }) =>
-  storeFeedback(transaction, body, account),
-);
+export const createFeedback: OperationHandler<'createFeedback'> = async ({ body, account, budget }, { database }) => {
+  await checkFeedback(database, [body], budget);
+  return database.write((transaction) => storeFeedback(transaction, body, account));
+};
 
 /**
- * Stores several feedbacks, in one write transaction: all of them, or none.
+ * Stores several feedbacks: all of them, or none.
  * @throws Refusal as {@link createFeedback} does.
  */
-export const createFeedbackBatch = inTransaction('createFeedbackBatch', async (transaction, { body, account }) => {
-  const res: ResultOf<'createFeedback'>[] = [];
-  for (const feedback of body.batch) res.push(await storeFeedback(transaction, feedback, account));
-  return { res };
-});
+export const createFeedbackBatch: OperationHandler<'createFeedbackBatch'> = async (
+  { body: { batch }, account, budget },
+  { database },
+) => {
+  await checkFeedback(database, batch, budget);
+  return database.write(async (transaction) => {
+    const res: ResultOf<'createFeedback'>[] = [];
+    for (const feedback of batch) res.push(await storeFeedback(transaction, feedback, account));
+    return { res };
+  });
+};
 
 /**
- * Deletes feedback and stores another in its place, in one write transaction.
+ * Deletes feedback and stores another in its place.
  * @throws Refusal as {@link createFeedback} does; nothing is deleted then.
  */
-export const replaceFeedback = inTransaction('replaceFeedback', async (transaction, { body, account }) => {
+export const replaceFeedback: OperationHandler<'replaceFeedback'> = async ({ body, account, budget }, { database }) => {
   const { feedback_id, ...feedback } = body;
-  await deleteByIds(transaction, 'feedback', body.project_id, [feedback_id]);
-  return storeFeedback(transaction, feedback, account);
-});
+  await checkFeedback(database, [feedback], budget);
+  return database.write(async (transaction) => {
+    await deleteByIds(transaction, 'feedback', body.project_id, [feedback_id]);
+    return storeFeedback(transaction, feedback, account);
+  });
+};
 
-/** Stores feedback in a write transaction. @throws Refusal as {@link createFeedback} does. */
+/** Stores feedback that {@link checkFeedback} has accepted, in a write transaction. @throws Refusal 409 as {@link createFeedback} does. */
 export async function storeFeedback(
   transaction: Transaction,
   body: BodyOf<'createFeedback'>,
   account: string,
 ): Promise<ResultOf<'createFeedback'>> {
-  await checkFeedback(transaction, body);
   const [newId = ''] = newIds(1);
-  const feedback = {
+  const feedback: FeedbackRow = {
     project_id: body.project_id,
     id: body.id ?? newId,
     weave_ref: body.weave_ref,
@@ -77,12 +100,12 @@ export async function storeFeedback(
   };
   await transaction
     .insertInto('feedback')
-    .values(feedback)
+    .values({ ...feedback, memory_bytes: memoryBytesOf(...Object.values(feedback)) })
     .onConflict((conflict) => conflict.columns(['project_id', 'id', 'wb_user_id']).doNothing())
     .execute();
   const stored = await transaction
     .selectFrom('feedback')
-    .selectAll()
+    .select(columns)
     .where('project_id', '=', feedback.project_id)
     .where('id', '=', feedback.id)
     .where('wb_user_id', '=', account)
@@ -122,27 +145,47 @@ const conditionColumns: ConditionColumns = {
 
 /**
  * Reads feedback, by default the oldest first.
- * @throws Refusal 422 for a query that cannot be evaluated.
+ * @throws Refusal 422 for a query that cannot be evaluated, 413 for feedback that is too large together.
  */
-export const queryFeedback = inTransaction('queryFeedback', async (transaction, { body }) => {
+export const queryFeedback: OperationHandler<'queryFeedback'> = async ({ body, budget }, { database }) => {
   const { project_id, query, sort_by, fields } = body;
   const offset = body.offset ?? 0;
   const limit = body.limit ?? Number.MAX_SAFE_INTEGER;
-  const { parts, isExact, accepts } = query ? compileCondition(query.$expr, conditionColumns) : allOf([]);
-  let rows = transaction
-    .selectFrom('feedback')
-    .selectAll()
-    .where('project_id', '=', project_id)
-    .where(joinParts(parts));
-  for (const { column, direction } of totalOrder(sort_by, sortColumns, { field: 'created_at', direction: 'asc' })) {
-    rows = rows.orderBy(column, direction);
-  }
-  if (isExact) rows = rows.limit(limit).offset(offset);
-  const found = (await rows.execute()).map(toFeedback);
-  const page = isExact ? found : found.filter(accepts).slice(offset, offset + limit);
+  const condition = query ? compileCondition(query.$expr, conditionColumns) : allOf([]);
+  const { isExact } = condition;
+  const keys = await database.read((transaction) => {
+    let rows = selectKeys(transaction, project_id).where(joinParts(condition.parts));
+    for (const { column, direction } of totalOrder(sort_by, sortColumns, { field: 'created_at', direction: 'asc' })) {
+      rows = rows.orderBy(column, direction);
+    }
+    return (isExact ? rows.limit(limit).offset(offset) : rows).execute();
+  });
+  budget.hold(keys.length * bytesPerKey, hint);
+  const end = isExact ? keys.length : offset + limit;
   const members = fields?.length ? [...requiredMembers, ...fields] : undefined;
+  const found: StoredFeedback[] = [];
+  for (const batch of batchesOf(keys)) {
+    if (found.length >= end) break;
+    const feedback = await readFeedbackByKeys(database, project_id, batch, budget);
+    for (const key of batch) {
+      const value = feedback.get(key);
+      if (value && (isExact || (await isAccepted(condition, value, key, budget)))) found.push(value);
+      else budget.release(key.memory_bytes);
+    }
+  }
+  const page = isExact ? found : found.slice(offset, end);
   return { result: page.map((feedback) => pickMembers(feedback, members)) };
-});
+};
+
+async function isAccepted(
+  { accepts, scans }: Condition,
+  feedback: StoredFeedback,
+  { memory_bytes }: FeedbackKey,
+  budget: RequestBudget,
+): Promise<boolean> {
+  await budget.scan(memory_bytes, scans);
+  return accepts(new ComparedRecord(feedback));
+}
 
 /** Deletes feedback by its ids, in a write transaction. @throws Refusal 400 for any other query. */
 export const purgeFeedback = inTransaction('purgeFeedback', async (transaction, { body }) => {
@@ -150,46 +193,112 @@ export const purgeFeedback = inTransaction('purgeFeedback', async (transaction, 
   return {};
 });
 
+/** Identifies feedback, and tells what it is on and how much memory it takes, in bytes. */
+export type FeedbackKey = Pick<Tables['feedback'], 'id' | 'wb_user_id' | 'weave_ref' | 'memory_bytes'>;
+
+/** The memory of a key, in bytes. */
+const bytesPerKey = 300;
+const hint = 'ask for less feedback at once, with limit and offset';
+
+function selectKeys(transaction: Transaction, project_id: string) {
+  return transaction
+    .selectFrom('feedback')
+    .select(['id', 'wb_user_id', 'weave_ref', 'memory_bytes'])
+    .where('project_id', '=', project_id);
+}
+
 /**
- * Reads the feedback on calls or objects, by the references to them, the oldest on each first. With `queueId`, only
+ * Finds the feedback on calls or objects, by the references to them, the oldest on each first. With `queueId`, only
  * what was given in this queue.
  */
-export async function readFeedbackOf(
-  transaction: Transaction,
+export function findFeedbackOf(
+  database: Database,
   project_id: string,
   references: string[],
   queueId?: string,
-): Promise<StoredFeedback[]> {
-  const rows = await inChunks(references, (chunk) => {
-    const onCalls = transaction
-      .selectFrom('feedback')
-      .selectAll()
-      .where('project_id', '=', project_id)
-      .where('weave_ref', 'in', chunk)
-      .orderBy('created_at')
-      .orderBy('id');
-    return (queueId === undefined ? onCalls : onCalls.where('queue_id', '=', queueId)).execute();
-  });
-  return rows.map(toFeedback);
+): Promise<FeedbackKey[]> {
+  return inChunks(references, (chunk) =>
+    database.read((transaction) => {
+      const onCalls = selectKeys(transaction, project_id)
+        .where('weave_ref', 'in', chunk)
+        .orderBy('created_at')
+        .orderBy('id');
+      return (queueId === undefined ? onCalls : onCalls.where('queue_id', '=', queueId)).execute();
+    }),
+  );
 }
 
-function toFeedback(row: Tables['feedback']) {
-  return Object.assign(row, { payload: JSON.parse(row.payload) });
-}
+/** Number of rows, and of their bytes, that are read at once. */
+const rowsPerRead = 500;
+const bytesPerRead = 16 * 1024 * 1024;
 
-/** @throws Refusal 400 for feedback that its type does not allow. */
-async function checkFeedback(transaction: Transaction, body: BodyOf<'createFeedback'>): Promise<void> {
-  if (Buffer.byteLength(JSON.stringify(body.payload)) > maxPayloadBytes) throw refused('the payload is over 1 MiB');
-  checkPayload(body);
-  const type = body.feedback_type;
-  if (type.startsWith('wandb.annotation')) await checkAnnotation(transaction, body);
-  else if (body.annotation_ref) throw refused('only annotations have an annotation_ref');
-  if (type.startsWith('wandb.runnable')) checkScore(body);
-  else if (body.runnable_ref || body.call_ref || body.trigger_ref) {
-    throw refused('only feedback of a runnable has a runnable_ref, call_ref or trigger_ref');
+function* batchesOf(keys: readonly FeedbackKey[]): Generator<FeedbackKey[]> {
+  for (const batch of inBatchesBySize(keys, bytesPerRead, ({ memory_bytes }) => memory_bytes)) {
+    yield* inBatches(batch, rowsPerRead);
   }
-  const { project_id, queue_id } = body;
-  if (queue_id && !(await findQueue(transaction, project_id, queue_id))) throw refused(`queue ${queue_id} not found`);
+}
+
+/** Reads feedback by its keys. The budget holds the memory of each key; feedback that was deleted meanwhile is missing. */
+export async function readFeedbackByKeys(
+  database: Database,
+  project_id: string,
+  keys: readonly FeedbackKey[],
+  budget: RequestBudget,
+): Promise<Map<FeedbackKey, StoredFeedback>> {
+  const feedback = new Map<FeedbackKey, StoredFeedback>();
+  for (const batch of batchesOf(keys)) {
+    await budget.reserve(totalMemoryOf(batch), hint);
+    const ids = batch.map(({ id }) => id);
+    const rows = await database.read((transaction) =>
+      transaction
+        .selectFrom('feedback')
+        .select(columns)
+        .where('project_id', '=', project_id)
+        .where('id', 'in', ids)
+        .execute(),
+    );
+    const rowsByKey = new Map(rows.map((row) => [nameOf(row), row]));
+    for (const key of batch) {
+      const row = rowsByKey.get(nameOf(key));
+      if (!row) continue;
+      await budget.parse(key.memory_bytes);
+      feedback.set(key, Object.assign(row, { payload: JSON.parse(row.payload) }));
+    }
+  }
+  return feedback;
+}
+
+function nameOf({ id, wb_user_id }: Pick<FeedbackKey, 'id' | 'wb_user_id'>): string {
+  return `${id}\n${wb_user_id}`;
+}
+
+/**
+ * Checks feedback before it is stored, because that takes longer than others should have to wait for a write transaction.
+ * @throws Refusal 400 for feedback that its type does not allow, 413 for more than the budget allows.
+ */
+export async function checkFeedback(
+  database: Database,
+  list: readonly BodyOf<'createFeedback'>[],
+  budget: RequestBudget,
+): Promise<void> {
+  const readField = createFieldReader(database, budget);
+  const queues = new Set<string>();
+  for (const body of list) {
+    if (Buffer.byteLength(JSON.stringify(body.payload)) > maxPayloadBytes) throw refused('the payload is over 1 MiB');
+    checkPayload(body);
+    const type = body.feedback_type;
+    if (type.startsWith('wandb.annotation')) await checkAnnotation(body, readField, budget);
+    else if (body.annotation_ref) throw refused('only annotations have an annotation_ref');
+    if (type.startsWith('wandb.runnable')) checkScore(body);
+    else if (body.runnable_ref || body.call_ref || body.trigger_ref) {
+      throw refused('only feedback of a runnable has a runnable_ref, call_ref or trigger_ref');
+    }
+    const { project_id, queue_id } = body;
+    if (!queue_id || queues.has(`${project_id}/${queue_id}`)) continue;
+    const queue = await database.read((transaction) => findQueue(transaction, project_id, queue_id));
+    if (!queue) throw refused(`queue ${queue_id} not found`);
+    queues.add(`${project_id}/${queue_id}`);
+  }
 }
 
 /** The payloads of the types that the public service defines. */
@@ -214,7 +323,47 @@ function hasOneEmoji(text: string): boolean {
   return text.length <= 64 && text.match(emoji)?.length === 1;
 }
 
-async function checkAnnotation(transaction: Transaction, body: BodyOf<'createFeedback'>): Promise<void> {
+/** A field of a queue, and the memory in bytes that it takes. */
+interface StoredField {
+  isField: boolean;
+  schema: unknown;
+  bytes: number;
+}
+
+type FieldReader = (object: {
+  project_id: string;
+  object_id: string;
+  version: string;
+}) => Promise<StoredField | undefined>;
+
+/** Returns a reader of fields, which reads each of them once. */
+function createFieldReader(database: Database, budget: RequestBudget): FieldReader {
+  const fields = new Map<string, StoredField | undefined>();
+  return async (object) => {
+    const key = `${object.project_id}/${object.object_id}:${object.version}`;
+    if (fields.has(key)) return fields.get(key);
+    const row = await database.read((transaction) => findVersion(transaction, object));
+    let field: StoredField | undefined;
+    if (row) {
+      budget.hold(row.memory_bytes);
+      await budget.parse(row.memory_bytes);
+      const { field_schema } = JSON.parse(row.content) as { field_schema?: unknown };
+      const isField = row.base_object_class === 'AnnotationSpec';
+      field = { isField, schema: field_schema ?? {}, bytes: row.memory_bytes };
+    }
+    fields.set(key, field);
+    return field;
+  };
+}
+
+/** Number of scans that comparing a value with a schema takes. */
+const scansPerCheck = 40;
+
+async function checkAnnotation(
+  body: BodyOf<'createFeedback'>,
+  readField: FieldReader,
+  budget: RequestBudget,
+): Promise<void> {
   const { annotation_ref, project_id, payload, feedback_type } = body;
   if (!annotation_ref) throw refused('an annotation needs annotation_ref');
   const reference = parseReference(annotation_ref);
@@ -224,11 +373,11 @@ async function checkAnnotation(transaction: Transaction, body: BodyOf<'createFee
   }
   if (`${reference.entity}/${reference.project}` !== project_id) throw refused('annotation_ref is of another project');
   if (/^(latest|v\d+)$/.test(reference.version!)) throw refused('annotation_ref needs a digest');
-  const spec = await findVersion(transaction, { project_id, object_id: reference.name, version: reference.version! });
-  if (!spec) throw refused(`annotation_ref ${annotation_ref} not found`);
-  if (spec.base_object_class !== 'AnnotationSpec') throw refused('annotation_ref is not an AnnotationSpec');
-  const { field_schema } = JSON.parse(spec.content) as { field_schema?: unknown };
-  if (!fitsSchema(field_schema ?? {}, payload.value)) throw refused('the value does not fit the schema of the field');
+  const field = await readField({ project_id, object_id: reference.name, version: reference.version! });
+  if (!field) throw refused(`annotation_ref ${annotation_ref} not found`);
+  if (!field.isField) throw refused('annotation_ref is not an AnnotationSpec');
+  await budget.scan(field.bytes, scansPerCheck);
+  if (!fitsSchema(field.schema, payload.value)) throw refused('the value does not fit the schema of the field');
 }
 
 function checkScore({ runnable_ref, call_ref, feedback_type }: BodyOf<'createFeedback'>): void {

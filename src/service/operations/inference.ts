@@ -3,13 +3,13 @@ import { parseReference } from '../../contract/references.ts';
 import { Refusal } from '../../core/http/refusal.ts';
 import { echoModels, readEchoModel, runEchoModel } from '../inference/echo-model.ts';
 import { applyTemplateVariables } from '../inference/template-variables.ts';
-import type { Database, ProjectFilter } from '../storage/database.ts';
-import { readPrompt } from '../storage/object-versions.ts';
+import type { Database } from '../storage/database.ts';
+import { type Access, readPrompt } from '../storage/object-versions.ts';
 import type { OperationHandler } from './operation.ts';
 
 /** Runs inference with the model provider, or with the echo model when there is none. */
 export const runInference: OperationHandler<'runInference'> = async (input, { database, modelProvider }) => {
-  const messages = await effectiveMessages(database, input.body, input.maySee);
+  const messages = await effectiveMessages(database, input.body, input);
   if (!modelProvider) return runEchoModel(input.path.path, input.body, messages ?? []);
   await modelProvider.infer(input.path.path, input.body, messages, input.response);
 };
@@ -34,16 +34,17 @@ export const readModel: OperationHandler<'readModel'> = async ({ path, response 
 async function effectiveMessages(
   database: Database,
   { prompt, messages, template_vars }: BodyOf<'runInference'>,
-  maySee: ProjectFilter,
+  access: Access,
 ): Promise<unknown[] | undefined> {
   if (prompt == null && messages === undefined) return undefined;
-  const stored = prompt == null ? [] : await promptMessages(database, prompt, maySee);
-  return applyTemplateVariables([...stored, ...(messages ?? [])], template_vars ?? undefined);
+  const stored = prompt == null ? [] : await promptMessages(database, prompt, access);
+  const hasVariables = Object.keys(template_vars ?? {}).length > 0;
+  return applyTemplateVariables([...stored, ...(messages ?? [])], hasVariables ? template_vars! : undefined);
 }
 
-async function promptMessages(database: Database, reference: string, maySee: ProjectFilter): Promise<unknown[]> {
+async function promptMessages(database: Database, reference: string, access: Access): Promise<unknown[]> {
   if (!parseReference(reference)) throw new Refusal(400, `Invalid URI: ${reference}`);
-  const prompt = await database.read((transaction) => readPrompt(transaction, reference, maySee));
+  const prompt = await database.read((transaction) => readPrompt(transaction, reference, access));
   if (!prompt) throw new Refusal(404, `Prompt ${reference} not found`);
   const { messages } = prompt as { messages?: unknown };
   if (!Array.isArray(messages)) throw new Refusal(400, `Prompt ${reference} has no messages`);

@@ -5,14 +5,16 @@ import { classMembers, type ObjectVersion, type StoredObject } from '../../contr
 import { objectNamePattern, parsePartReference } from '../../contract/references.ts';
 import { llmModel, llmModelClass } from '../../contract/scorers.ts';
 import { Refusal } from '../../core/http/refusal.ts';
-import type { Transaction } from '../storage/database.ts';
+import { inBatches, inBatchesBySize } from '../../core/in-batches.ts';
+import type { RequestBudget } from '../request-budget.ts';
+import type { Database } from '../storage/database.ts';
 import type { Tables } from '../storage/database-tables.ts';
 import { inChunks } from '../storage/in-chunks.ts';
+import { memoryBytesOf, totalMemoryOf } from '../storage/memory-bytes.ts';
 import { findVersion, objectClasses, putVersion, versionsOf, withMarks } from '../storage/object-versions.ts';
 import { createPartReader } from '../storage/read-part.ts';
 import { totalOrder } from '../storage/total-order.ts';
-import { limitResponseSize } from './limit-response-size.ts';
-import { inTransaction, type OperationInput } from './operation.ts';
+import { inTransaction, type OperationHandler, type OperationInput } from './operation.ts';
 
 /**
  * Stores a version of an object; storing the same content again returns the existing version.
@@ -85,13 +87,16 @@ function classesOf(val: unknown): Pick<Tables['objects'], 'kind' | 'base_object_
  * Reads one version of an object.
  * @throws Refusal 404 when there is none.
  */
-export const readObject = inTransaction('readObject', async (transaction, { body }) => {
+export const readObject = inTransaction('readObject', async (transaction, { body, budget }) => {
   const { project_id, object_id, digest } = body;
   const row = await findVersion(transaction, { project_id, object_id, version: digest });
   if (!row) throw new Refusal(404, `Object ${object_id}:${digest} not found`);
-  const latest = await findVersion(transaction, { project_id, object_id, version: 'latest' });
+  budget.hold(row.memory_bytes);
+  const latest = await versionsOf(transaction, body)
+    .select(({ fn }) => fn.max('version_index').as('latest_index'))
+    .executeTakeFirstOrThrow();
   const { content, ...version } = row;
-  return { obj: toVersion({ ...version, latest_index: latest!.version_index }, content) };
+  return { obj: toVersion({ ...version, ...latest }, content) };
 });
 
 /**
@@ -135,36 +140,79 @@ const sortFields = ['created_at', 'object_id'] as const;
  * Reads versions of objects, by default the oldest first.
  * @throws Refusal 413 for versions whose content is too large in total.
  */
-export const queryObjects = inTransaction('queryObjects', async (transaction, { body }) => ({
-  objs: await findVersions(transaction, body),
-}));
+export const queryObjects: OperationHandler<'queryObjects'> = async ({ body, budget }, { database }) => {
+  const found = await findVersions(database, body);
+  if (body.metadata_only) return { objs: found.map((row) => toVersion(row, undefined)) };
+  budget.hold(totalMemoryOf(found), 'ask for fewer versions at once, or for metadata_only');
+  const objs: ObjectVersion[] = [];
+  for await (const versions of readVersions(database, found, budget)) objs.push(...versions);
+  return { objs };
+};
 
-/** Finds versions of objects as {@link queryObjects} does. */
-async function findVersions(transaction: Transaction, body: BodyOf<'queryObjects'>): Promise<ObjectVersion[]> {
-  let versions = transaction
-    .selectFrom('objects')
-    .select(['project_id', 'object_id', 'digest', 'version_index', 'kind', 'base_object_class', 'leaf_object_class'])
-    .select(['created_at', 'created_by'])
-    .select((eb) => latestIndex(eb).as('latest_index'))
-    .select(({ fn }) => fn<number>('length', ['content']).as('chars'))
-    .where('project_id', '=', body.project_id)
-    .limit(body.limit ?? Number.MAX_SAFE_INTEGER)
-    .offset(body.offset ?? 0);
-  const { base_object_classes, leaf_object_classes, object_ids, is_op, latest_only } = body.filter ?? {};
-  if (base_object_classes?.length) versions = versions.where('base_object_class', 'in', base_object_classes);
-  if (leaf_object_classes?.length) versions = versions.where('leaf_object_class', 'in', leaf_object_classes);
-  if (object_ids?.length) versions = versions.where('object_id', 'in', object_ids);
-  if (is_op != null) versions = versions.where('kind', '=', is_op ? 'op' : 'object');
-  if (latest_only) versions = versions.where('version_index', '=', latestIndex);
-  for (const { column, direction } of totalOrder(body.sort_by, sortFields, { field: 'created_at', direction: 'asc' })) {
-    if (column !== 'id') versions = versions.orderBy(column, direction);
+type FoundVersion = Omit<Tables['objects'], 'content'> & { latest_index: number | null };
+
+/** Finds versions of objects as {@link queryObjects} does, without their content. */
+function findVersions(database: Database, body: BodyOf<'queryObjects'>): Promise<FoundVersion[]> {
+  return database.read((transaction) => {
+    let versions = transaction
+      .selectFrom('objects')
+      .select(['project_id', 'object_id', 'digest', 'version_index', 'kind', 'base_object_class', 'leaf_object_class'])
+      .select(['memory_bytes', 'created_at', 'created_by'])
+      .select((eb) => latestIndex(eb).as('latest_index'))
+      .where('project_id', '=', body.project_id)
+      .limit(body.limit ?? Number.MAX_SAFE_INTEGER)
+      .offset(body.offset ?? 0);
+    const { base_object_classes, leaf_object_classes, object_ids, is_op, latest_only } = body.filter ?? {};
+    if (base_object_classes?.length) versions = versions.where('base_object_class', 'in', base_object_classes);
+    if (leaf_object_classes?.length) versions = versions.where('leaf_object_class', 'in', leaf_object_classes);
+    if (object_ids?.length) versions = versions.where('object_id', 'in', object_ids);
+    if (is_op != null) versions = versions.where('kind', '=', is_op ? 'op' : 'object');
+    if (latest_only) versions = versions.where('version_index', '=', latestIndex);
+    const order = totalOrder(body.sort_by, sortFields, { field: 'created_at', direction: 'asc' });
+    for (const { column, direction } of order) {
+      if (column !== 'id') versions = versions.orderBy(column, direction);
+    }
+    return versions.orderBy('object_id').orderBy('version_index').execute();
+  });
+}
+
+/** Number of versions, and of their bytes, that are read at once. */
+const versionsPerRead = 100;
+const bytesPerRead = 16 * 1024 * 1024;
+
+/** Reads the content of found versions, in batches. One that was deleted since it was found is missing. */
+async function* readVersions(
+  database: Database,
+  found: readonly FoundVersion[],
+  budget: RequestBudget,
+): AsyncGenerator<ObjectVersion[], void, undefined> {
+  for (const sized of inBatchesBySize(found, bytesPerRead, ({ memory_bytes }) => memory_bytes)) {
+    for (const batch of inBatches(sized, versionsPerRead)) {
+      const rows = await database.read((transaction) =>
+        transaction
+          .selectFrom('objects')
+          .select(['object_id', 'version_index', 'content'])
+          .where('project_id', '=', batch[0]!.project_id)
+          .where(({ eb, or }) =>
+            or(
+              batch.map(({ object_id, version_index }) =>
+                eb.and([eb('object_id', '=', object_id), eb('version_index', '=', version_index)]),
+              ),
+            ),
+          )
+          .execute(),
+      );
+      const contents = new Map(rows.map((row) => [`${row.object_id}:${row.version_index}`, row.content]));
+      const versions: ObjectVersion[] = [];
+      for (const row of batch) {
+        const content = contents.get(`${row.object_id}:${row.version_index}`);
+        if (content === undefined) continue;
+        await budget.parse(row.memory_bytes);
+        versions.push(toVersion(row, content));
+      }
+      yield versions;
+    }
   }
-  versions = versions.orderBy('object_id').orderBy('version_index');
-  const metadata = await versions.execute();
-  if (body.metadata_only) return metadata.map((row) => toVersion(row, undefined));
-  const addSize = limitResponseSize('ask for fewer versions at once, or for metadata_only');
-  for (const { chars } of metadata) addSize(chars);
-  return (await versions.select('content').execute()).map(({ content, ...row }) => toVersion(row, content));
 }
 
 /**
@@ -172,11 +220,14 @@ async function findVersions(transaction: Transaction, body: BodyOf<'queryObjects
  * @throws Refusal 400 for text that is not a reference, or whose version is not a digest; 413 for values that are too large
  * in total.
  */
-export const readReferences = inTransaction('readReferences', async (transaction, { body: { refs }, maySee }) => {
+export const readReferences: OperationHandler<'readReferences'> = async (
+  { body: { refs }, maySee, budget },
+  { database },
+) => {
   const vals: unknown[] = [];
   const known = new Map<string, { value: unknown; chars: number }>();
-  const read = createPartReader(transaction, maySee);
-  const addSize = limitResponseSize('read fewer references at once');
+  const read = createPartReader(database, maySee, budget);
+  const tooLarge = 'read fewer references at once';
   for (const ref of refs) {
     const parsed = parsePartReference(ref);
     if (!parsed) throw new Refusal(400, `Invalid ref: ${ref}`);
@@ -187,55 +238,76 @@ export const readReferences = inTransaction('readReferences', async (transaction
     let entry = known.get(ref);
     if (!entry) {
       const value = (await read(parsed)) ?? null;
-      entry = { value, chars: JSON.stringify(value).length };
+      const json = JSON.stringify(value);
+      await budget.parse(json.length);
+      budget.hold(memoryBytesOf(json), tooLarge);
+      entry = { value, chars: json.length };
       known.set(ref, entry);
     }
-    addSize(entry.chars);
+    // Each mention is written out.
+    budget.hold(entry.chars, tooLarge);
     vals.push(entry.value);
   }
   return { vals };
-});
+};
 
 /** Lists every version of a project's evaluations, the oldest first. */
-export const listEvaluations = inTransaction('listEvaluations', (transaction, input) =>
-  listObjects(transaction, input, 'evaluation'),
-);
+export const listEvaluations: OperationHandler<'listEvaluations'> = async (input, { database }) =>
+  listObjects(database, input, 'evaluation');
 
 /** Lists every version of a project's datasets, the oldest first. */
-export const listDatasets = inTransaction('listDatasets', (transaction, input) =>
-  listObjects(transaction, input, 'dataset'),
-);
+export const listDatasets: OperationHandler<'listDatasets'> = async (input, { database }) =>
+  listObjects(database, input, 'dataset');
 
 /** Lists every version of a project's scorers, the oldest first. */
-export const listScorers = inTransaction('listScorers', (transaction, input) =>
-  listObjects(transaction, input, 'scorer'),
-);
+export const listScorers: OperationHandler<'listScorers'> = async (input, { database }) =>
+  listObjects(database, input, 'scorer');
 
-async function listObjects(
-  transaction: Transaction,
-  { path, query: { limit, offset } }: OperationInput<'listEvaluations' | 'listDatasets' | 'listScorers'>,
+async function* listObjects(
+  database: Database,
+  { path, query: { limit, offset }, budget }: OperationInput<'listEvaluations' | 'listDatasets' | 'listScorers'>,
   kind: 'evaluation' | 'dataset' | 'scorer',
-): Promise<StoredObject[]> {
-  const found = await findVersions(transaction, {
+): AsyncGenerator<StoredObject, void, undefined> {
+  const found = await findVersions(database, {
     project_id: `${path.entity}/${path.project}`,
     filter: { base_object_classes: [objectClasses[kind][0]] },
-    // The content of a dataset is only its rows, which may be large.
-    metadata_only: kind === 'dataset',
     limit,
     offset,
   });
-  return found.map(({ object_id, digest, version_index, created_at, val: content }) => {
-    const val = content as Record<string, unknown>;
-    const members = {
-      object_id,
-      digest,
-      version_index,
-      created_at,
-      name: typeof val.name === 'string' ? val.name : object_id,
-      description: typeof val.description === 'string' ? val.description : null,
-    };
-    return kind === 'evaluation' ? { ...members, ...evaluationMembers(val) } : members;
-  });
+  // The content of a dataset is only its rows, which may be large.
+  if (kind === 'dataset') yield* found.map((row) => toListed(toVersion(row, undefined), kind));
+  else yield* readListed(database, found, kind, budget);
+}
+
+async function* readListed(
+  database: Database,
+  found: readonly FoundVersion[],
+  kind: 'evaluation' | 'scorer',
+  budget: RequestBudget,
+): AsyncGenerator<StoredObject, void, undefined> {
+  for (const batch of inBatchesBySize(found, bytesPerRead, ({ memory_bytes }) => memory_bytes)) {
+    await budget.reserve(totalMemoryOf(batch));
+    for await (const versions of readVersions(database, batch, budget)) {
+      yield* versions.map((version) => toListed(version, kind));
+    }
+    budget.release(totalMemoryOf(batch));
+  }
+}
+
+function toListed(
+  { object_id, digest, version_index, created_at, val: content }: ObjectVersion,
+  kind: 'evaluation' | 'dataset' | 'scorer',
+): StoredObject {
+  const val = content as Record<string, unknown>;
+  const members = {
+    object_id,
+    digest,
+    version_index,
+    created_at,
+    name: typeof val.name === 'string' ? val.name : object_id,
+    description: typeof val.description === 'string' ? val.description : null,
+  };
+  return kind === 'evaluation' ? { ...members, ...evaluationMembers(val) } : members;
 }
 
 function evaluationMembers({ dataset, scorers, trials, evaluation_name }: Record<string, unknown>) {
@@ -245,11 +317,8 @@ function evaluationMembers({ dataset, scorers, trials, evaluation_name }: Record
 }
 
 /** Returns a version as clients see it. Without its content, `val` is an empty object. */
-function toVersion(
-  row: Omit<Tables['objects'], 'content'> & { latest_index: number | null; chars?: number },
-  content: string | undefined,
-): ObjectVersion {
-  const { created_by, latest_index, chars: _, ...version } = row;
+function toVersion(row: FoundVersion, content: string | undefined): ObjectVersion {
+  const { created_by, latest_index, memory_bytes: _, ...version } = row;
   return {
     ...version,
     is_latest: row.version_index === latest_index ? 1 : 0,

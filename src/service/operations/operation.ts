@@ -8,6 +8,7 @@ import {
   type ResultOf,
 } from '../../contract/endpoints.ts';
 import type { ModelProvider } from '../inference/model-provider.ts';
+import type { MemoryPool, RequestBudget } from '../request-budget.ts';
 import type { EvaluationRunner } from '../runs/evaluation-runner.ts';
 import type { Database, ProjectFilter, Transaction } from '../storage/database.ts';
 
@@ -17,6 +18,7 @@ export interface ServiceContext {
   /** The built-in echo model runs inference when absent. */
   modelProvider: ModelProvider | undefined;
   runner: EvaluationRunner;
+  memoryPool: MemoryPool;
 }
 
 /** An authenticated and validated request for the operation of an endpoint. */
@@ -28,6 +30,8 @@ export interface OperationInput<Name extends EndpointName> {
   path: PathOf<Name>;
   query: QueryOf<Name>;
   body: BodyOf<Name>;
+  /** Limits the memory and the work of the request. */
+  budget: RequestBudget;
   /** For operations that write the response themselves and return undefined. */
   response: ServerResponse;
 }

@@ -1,4 +1,5 @@
 import { sql } from 'kysely';
+import type { BodyOf } from '../../contract/endpoints.ts';
 import type { StoredFeedback } from '../../contract/feedback.ts';
 import {
   type AnnotationState,
@@ -10,19 +11,31 @@ import {
 import { callReference } from '../../contract/references.ts';
 import { Refusal } from '../../core/http/refusal.ts';
 import { addItems } from '../admin/import-items.ts';
-import type { Transaction } from '../storage/database.ts';
+import type { RequestBudget } from '../request-budget.ts';
+import type { Database, Transaction } from '../storage/database.ts';
 import type { Tables } from '../storage/database-tables.ts';
 import { inChunks } from '../storage/in-chunks.ts';
 import { findQueue } from '../storage/queue-rows.ts';
 import { totalOrder } from '../storage/total-order.ts';
-import { readFeedbackOf } from './feedback.ts';
-import { inTransaction } from './operation.ts';
+import { findFeedbackOf, readFeedbackByKeys } from './feedback.ts';
+import { inTransaction, type OperationHandler } from './operation.ts';
 import { requireQueueRow } from './queues.ts';
 
 /** Reads a page of a queue's items, with their positions in the whole queue when the request asks for them. */
-export const queryQueueItems = inTransaction('queryQueueItems', async (transaction, { path, body }) => {
+export const queryQueueItems: OperationHandler<'queryQueueItems'> = async ({ path, body, budget }, { database }) => {
+  const found = await database.read((transaction) => findItems(transaction, path.queue_id, body, budget));
+  const feedback = body.include_feedback ? await readFeedbackOfItems(database, found.items, budget) : undefined;
+  return { ...found, ...(feedback && { feedback }) };
+};
+
+async function findItems(
+  transaction: Transaction,
+  queue_id: string,
+  body: BodyOf<'queryQueueItems'>,
+  budget: RequestBudget,
+): Promise<{ items: QueueItem[] }> {
   // Asked for by itself: as a condition of the items, SQLite would look at it once for each of them.
-  if (!(await findQueue(transaction, body.project_id, path.queue_id))) return { items: [] };
+  if (!(await findQueue(transaction, body.project_id, queue_id))) return { items: [] };
   const order = sql.join(
     totalOrder(body.sort_by, sortFields, { field: 'created_at', direction: 'asc' }).map(
       ({ column, direction }) => sql`${sql.ref(`queue_items.${column}`)} ${sql.raw(direction)}`,
@@ -32,7 +45,7 @@ export const queryQueueItems = inTransaction('queryQueueItems', async (transacti
     .selectFrom('queue_items')
     .select('id')
     .where('project_id', '=', body.project_id)
-    .where('queue_id', '=', path.queue_id)
+    .where('queue_id', '=', queue_id)
     .where('deleted_at', 'is', null);
   const { annotation_states, ids, call_ids, ...equalities } = body.filter ?? {};
   let page = items
@@ -46,15 +59,18 @@ export const queryQueueItems = inTransaction('queryQueueItems', async (transacti
   if (ids?.length) page = page.where('id', 'in', ids);
   if (call_ids?.length) page = page.where('call_id', 'in', call_ids);
   // The ids come from an index alone, so that whole rows are read for the page only.
-  const rows = await transaction
-    .selectFrom(page.as('page'))
-    .innerJoin('queue_items', 'queue_items.id', 'page.id')
-    .selectAll('queue_items')
-    .orderBy(order)
-    .execute();
-  const feedback = body.include_feedback ? await readFeedbackOfItems(transaction, rows) : undefined;
-  const included = feedback && { feedback };
-  if (!body.include_position) return { items: rows.map((row) => toItem(row)), ...included };
+  const itemsOfPage = transaction.selectFrom(page.as('page')).innerJoin('queue_items', 'queue_items.id', 'page.id');
+  const { count, chars } = await itemsOfPage
+    .select(({ fn }) => [
+      fn.countAll<number>().as('count'),
+      fn.sum<number | null>(fn('length', ['display_fields'])).as('chars'),
+    ])
+    .executeTakeFirstOrThrow();
+  // PostgreSQL's driver returns counts and sums as strings.
+  const bytes = Number(count) * bytesPerItem + Number(chars) * bytesPerDisplayChar;
+  budget.hold(bytes, 'ask for fewer items at once, with limit and offset');
+  const rows = await itemsOfPage.selectAll('queue_items').orderBy(order).execute();
+  if (!body.include_position) return { items: rows.map((row) => toItem(row)) };
   const numbered = items.select(sql<number>`row_number() over (order by ${order})`.as('position'));
   const positions = await transaction
     .selectFrom(numbered.as('numbered'))
@@ -63,23 +79,29 @@ export const queryQueueItems = inTransaction('queryQueueItems', async (transacti
     .execute();
   // PostgreSQL's driver returns row numbers as strings.
   const positionsById = new Map(positions.map(({ id, position }) => [id, Number(position)]));
-  return { items: rows.map((row) => toItem(row, positionsById.get(row.id))), ...included };
-});
+  return { items: rows.map((row) => toItem(row, positionsById.get(row.id))) };
+}
+
+/** The memory of an item, and of a character of its display fields, which are short texts, in bytes. */
+const bytesPerItem = 1000;
+const bytesPerDisplayChar = 8;
 
 /** Maximum number of feedbacks that come with items. */
 const maxIncludedFeedback = 5000;
 
 /** Reads the feedback that was given on items in their queue; undefined if there is too much, which clients read in pages. */
 async function readFeedbackOfItems(
-  transaction: Transaction,
-  items: readonly Tables['queue_items'][],
+  database: Database,
+  items: readonly QueueItem[],
+  budget: RequestBudget,
 ): Promise<StoredFeedback[] | undefined> {
   const [first] = items;
   if (!first) return [];
   const { project_id, queue_id } = first;
   const calls = items.map(({ call_id }) => callReference(project_id, call_id));
-  const feedback = await readFeedbackOf(transaction, project_id, calls, queue_id);
-  return feedback.length > maxIncludedFeedback ? undefined : feedback;
+  const keys = await findFeedbackOf(database, project_id, calls, queue_id);
+  if (keys.length > maxIncludedFeedback) return undefined;
+  return [...(await readFeedbackByKeys(database, project_id, keys, budget)).values()];
 }
 
 /** Maximum number of characters of the display fields that one request stores; every item has a copy. */

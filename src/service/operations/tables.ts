@@ -1,10 +1,13 @@
 import type { TableRow } from '../../contract/tables.ts';
 import { Refusal } from '../../core/http/refusal.ts';
+import { inBatchesBySize } from '../../core/in-batches.ts';
 import { nextTurn, Pacer } from '../../core/turns.ts';
 import { sortRecords } from '../query/sort-records.ts';
-import type { Database, Transaction } from '../storage/database.ts';
+import type { RequestBudget } from '../request-budget.ts';
+import type { Database } from '../storage/database.ts';
 import { contentDigest, tableDigest } from '../storage/digest.ts';
 import { inChunks } from '../storage/in-chunks.ts';
+import { totalMemoryOf } from '../storage/memory-bytes.ts';
 import {
   findTable,
   findTables,
@@ -12,10 +15,10 @@ import {
   putRows,
   putTable,
   rowDigestsOf,
+  selectPlaces,
   selectRows,
   type TableKey,
 } from '../storage/row-tables.ts';
-import { limitResponseSize } from './limit-response-size.ts';
 import { inTransaction, type OperationHandler, type OperationInput } from './operation.ts';
 
 /** Maximum number of rows of a list; updates can make it longer than one request. */
@@ -101,17 +104,18 @@ function checkIndex(index: number, last: number): void {
  * Reads rows of a list, by default in their order; an unknown list has none.
  * @throws Refusal 400 for a sort field that is no path, 413 for rows that are too large together.
  */
-export const queryTable = inTransaction('queryTable', async (transaction, { body }) => {
+export const queryTable: OperationHandler<'queryTable'> = async ({ body, budget }, { database }) => {
   const { sort_by } = body;
   for (const { field } of sort_by ?? []) {
     if (field.split('.').some((name) => name.trim() === '')) throw new Refusal(400, `Invalid sort field: ${field}`);
   }
   const offset = body.offset ?? 0;
   const limit = body.limit ?? Number.MAX_SAFE_INTEGER;
-  if (!sort_by?.length) return { rows: await readRows(transaction, body, { limit, offset }) };
-  const rows = await readRows(transaction, body, { limit: Number.MAX_SAFE_INTEGER, offset: 0 });
-  return { rows: sortRecords(rows, sort_by, ({ val }) => val as object).slice(offset, offset + limit) };
-});
+  if (!sort_by?.length) return { rows: await readRows(database, body, { limit, offset }, budget) };
+  const rows = await readRows(database, body, { limit: Number.MAX_SAFE_INTEGER, offset: 0 }, budget);
+  const sorted = await sortRecords(rows, sort_by, ({ val }) => val as object, budget);
+  return { rows: sorted.slice(offset, offset + limit) };
+};
 
 /**
  * Stores a list of rows that the project has already; the same rows again are the same list.
@@ -153,33 +157,44 @@ export const countTableRows = inTransaction('countTableRows', async (transaction
   return { count: table?.row_count ?? 0 };
 });
 
-/** Rows that are read at once, so that their size is known before much of it is in memory. */
+/** Number of rows, and of their bytes, that are read at once. */
 const rowsPerRead = 500;
+const bytesPerRead = 16 * 1024 * 1024;
 
 async function readRows(
-  transaction: Transaction,
+  database: Database,
   { project_id, digest, filter }: OperationInput<'queryTable'>['body'],
   { limit, offset }: { limit: number; offset: number },
+  budget: RequestBudget,
 ): Promise<TableRow[]> {
   const table: TableKey = { project_id, table_digest: digest };
-  const addSize = limitResponseSize('ask for fewer rows at once, with limit and offset');
+  const tooLarge = 'ask for fewer rows at once, with limit and offset';
   const rows: TableRow[] = [];
-  let selected = selectRows(transaction, table).orderBy('row_index');
-  if (filter?.row_digests?.length) selected = selected.where('row_digest', 'in', filter.row_digests);
   let last = -1;
   while (rows.length < limit) {
     const count = Math.min(rowsPerRead, limit - rows.length);
-    const page = await selected
-      .where('row_index', '>', last)
-      .limit(count)
-      .offset(last === -1 ? offset : 0)
-      .execute();
-    for (const { row_index, row_digest, content } of page) {
-      addSize(content.length);
-      rows.push({ digest: row_digest, val: JSON.parse(content), original_index: row_index });
-      last = row_index;
+    const places = await database.read((transaction) => {
+      let found = selectPlaces(transaction, table).orderBy('row_index');
+      if (filter?.row_digests?.length) found = found.where('row_digest', 'in', filter.row_digests);
+      return found
+        .where('row_index', '>', last)
+        .limit(count)
+        .offset(last === -1 ? offset : 0)
+        .execute();
+    });
+    for (const batch of inBatchesBySize(places, bytesPerRead, ({ memory_bytes }) => memory_bytes)) {
+      await budget.reserve(totalMemoryOf(batch), tooLarge);
+      const indexes = batch.map(({ row_index }) => row_index);
+      const found = await database.read((transaction) =>
+        selectRows(transaction, table).where('row_index', 'in', indexes).orderBy('row_index').execute(),
+      );
+      for (const { row_index, row_digest, content, memory_bytes } of found) {
+        await budget.parse(memory_bytes);
+        rows.push({ digest: row_digest, val: JSON.parse(content), original_index: row_index });
+      }
     }
-    if (page.length < count) break;
+    last = places.at(-1)?.row_index ?? last;
+    if (places.length < count) break;
   }
   return rows;
 }

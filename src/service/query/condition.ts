@@ -6,9 +6,43 @@ import { valueText } from '../../core/json/value-text.ts';
 import { normalizeTimestamp } from '../../core/timestamps.ts';
 import type { Database } from '../storage/database.ts';
 import { isStorableText } from '../storage/storable-text.ts';
+import { includesText } from './includes-text.ts';
 import { fieldAt } from './sort-records.ts';
 
 /** A call or another record. */
+/** Maximum number of characters of texts that are kept for one record. */
+const maxKeptChars = 32 * 1024 * 1024;
+
+/** A record to compare. It keeps the texts of its values, which many operands may need. */
+export class ComparedRecord {
+  readonly members: Members;
+  readonly #texts = new Map<unknown, string>();
+  readonly #lowerCases = new Map<string, string>();
+  #keptChars = 0;
+
+  constructor(members: object) {
+    this.members = members as Members;
+  }
+
+  /** Returns the text of a value, as {@link valueText} does. */
+  textOf(value: unknown): string {
+    return typeof value === 'object' && value !== null ? this.#kept(this.#texts, value, valueText) : valueText(value);
+  }
+
+  lowerCaseOf(text: string): string {
+    return this.#kept(this.#lowerCases, text, (original) => original.toLowerCase());
+  }
+
+  #kept<Key>(texts: Map<Key, string>, key: Key, make: (key: Key) => string): string {
+    const known = texts.get(key);
+    if (known !== undefined) return known;
+    const text = make(key);
+    this.#keptChars += text.length;
+    if (this.#keptChars <= maxKeptChars) texts.set(key, text);
+    return text;
+  }
+}
+
 /** One of several conditions of the database that must all hold. */
 export interface ConditionPart {
   condition: Expression<SqlBool>;
@@ -28,13 +62,15 @@ export interface ConditionPart {
  */
 export interface Condition {
   /** Returns whether a record satisfies the condition. */
-  accepts: (record: Members) => boolean;
+  accepts: (record: ComparedRecord) => boolean;
   /** Conditions for the database: every record that is accepted satisfies all of them. */
   parts: ConditionPart[];
   /** True if every record that satisfies the parts is accepted. */
   isExact: boolean;
   /** The paths of the members that `accepts` reads. */
   paths: string[];
+  /** How often `accepts` may walk through the characters of a record. */
+  scans: number;
 }
 
 type Narrowing = Pick<Condition, 'parts' | 'isExact'>;
@@ -58,7 +94,10 @@ const maxAlternatives = 500;
 /** Maximum number of operands in a condition; every one is evaluated for every record. */
 const maxOperands = 1000;
 
-const eb = expressionBuilder<{ records: Record<string, string | null> }, 'records'>();
+const eb = expressionBuilder<
+  { records: { memory_bytes: number; [column: string]: string | number | null } },
+  'records'
+>();
 
 /**
  * Compiles a condition in the form of a MongoDB expression: `$and`, `$or`, `$not`, `$eq`, `$gt`, `$gte`, `$in`,
@@ -67,7 +106,8 @@ const eb = expressionBuilder<{ records: Record<string, string | null> }, 'record
  */
 export function compileCondition(expression: unknown, columns: ConditionColumns = {}): Condition {
   const compiler = new Compiler(columns, maxOperands);
-  return { ...asCondition(compiler.operand(expression)), paths: compiler.paths };
+  const condition = asCondition(compiler.operand(expression));
+  return { ...condition, paths: compiler.paths, scans: compiler.scans };
 }
 
 /**
@@ -93,7 +133,7 @@ export function allOf(conditions: readonly Condition[]): Condition {
     accepts: (record) => conditions.every(({ accepts }) => accepts(record)),
     parts: conditions.flatMap(({ parts }) => parts),
     isExact: conditions.every(({ isExact }) => isExact),
-    paths: conditions.flatMap(({ paths }) => paths),
+    ...readBy(conditions),
   };
 }
 
@@ -102,7 +142,15 @@ export function anyOf(conditions: readonly Condition[]): Condition {
   return {
     accepts: (record) => conditions.some(({ accepts }) => accepts(record)),
     ...narrowedByAny(conditions),
+    ...readBy(conditions),
+  };
+}
+
+/** Returns what several conditions read together. */
+function readBy(conditions: readonly Condition[]): Pick<Condition, 'paths' | 'scans'> {
+  return {
     paths: conditions.flatMap(({ paths }) => paths),
+    scans: conditions.reduce((sum, { scans }) => sum + scans, 0),
   };
 }
 
@@ -122,23 +170,34 @@ function narrowedByAny(conditions: readonly Condition[]): Narrowing {
   return { parts: [{ condition }], isExact: conditions.every(({ isExact }) => isExact) };
 }
 
-function oppositeOf({ accepts, parts, isExact, paths }: Condition): Condition {
+function oppositeOf({ accepts, parts, isExact, ...read }: Condition): Condition {
   const [part] = parts;
   // A comparison with null is null, and so would be its opposite.
   const isFalse = sql<SqlBool>`not coalesce(${joinParts(parts)}, false)`;
   const opposite = (parts.length === 1 && part?.opposite) || { condition: isFalse };
-  return { accepts: (record) => !accepts(record), parts: isExact ? [opposite] : [], isExact, paths };
+  return { accepts: (record) => !accepts(record), parts: isExact ? [opposite] : [], isExact, ...read };
 }
+
+/** A condition that reads columns only, which are short, or whose members the compiler has counted. */
+const readsNothing: Pick<Condition, 'paths' | 'scans'> = { paths: [], scans: 0 };
 
 /** Returns the condition that a column has one of some values. */
 export function isOneOf(column: string, values: readonly string[]): Condition {
   const accepted = new Set<unknown>(values);
-  return { accepts: (record) => accepted.has(ownMember(record, column)), ...equality(column, values), paths: [] };
+  return {
+    accepts: ({ members }) => accepted.has(ownMember(members, column)),
+    ...equality(column, values),
+    ...readsNothing,
+  };
 }
 
 /** Returns the condition that a column has no value. */
 export function isNull(column: string): Condition {
-  return { accepts: (record) => (ownMember(record, column) ?? null) === null, ...nullity(column), paths: [] };
+  return {
+    accepts: ({ members }) => (ownMember(members, column) ?? null) === null,
+    ...nullity(column),
+    ...readsNothing,
+  };
 }
 
 /** Returns the condition that a column has one of some names, of which those that end in `:*` stand for all versions. */
@@ -154,10 +213,11 @@ export function isOneOfNames(column: string, names: readonly string[]): Conditio
 
 /** Compares with a prefix that ends in a colon; the semicolon is the next character. */
 function hasPrefix(column: string, prefix: string): Condition {
-  const accepts = (record: Members): boolean => valueText(ownMember(record, column)).startsWith(prefix);
-  if (!isStorable(prefix)) return { accepts, ...unnarrowed, paths: [] };
+  const accepts = (record: ComparedRecord): boolean =>
+    record.textOf(ownMember(record.members, column)).startsWith(prefix);
+  if (!isStorable(prefix)) return { accepts, ...unnarrowed, ...readsNothing };
   const condition = eb.and([eb(column, '>=', prefix), eb(column, '<', `${prefix.slice(0, -1)};`)]);
-  return { accepts, ...exactly({ condition, about: { column, is: 'one of' } }), paths: [] };
+  return { accepts, ...exactly({ condition, about: { column, is: 'one of' } }), ...readsNothing };
 }
 
 /** Returns the condition that a JSON column has one of some strings, at any depth. */
@@ -167,12 +227,13 @@ export function hasStringIn(column: string, strings: readonly string[]): Conditi
     typeof value === 'object' && value !== null ? Object.values(value).some(hasString) : accepted.has(value);
   const patterns = strings.map((text) => patternIn(text, false)).filter((pattern) => pattern !== undefined);
   const isNarrow = patterns.length === strings.length && patterns.length <= maxPatterns;
-  const condition = eb.or(patterns.map((pattern) => eb(column, 'like', pattern)));
+  const condition = isLargeOr(patterns.map((pattern) => eb(column, 'like', pattern)));
   return {
-    accepts: (record) => hasString(ownMember(record, column)),
+    accepts: ({ members }) => hasString(ownMember(members, column)),
     parts: isNarrow ? [{ condition }] : [],
     isExact: false,
     paths: [column],
+    scans: 1,
   };
 }
 
@@ -184,7 +245,7 @@ function exactly(part: ConditionPart): Narrowing {
 
 /** An operand of an expression: a value of a record, a constant, or a condition. */
 interface Operand {
-  valueIn: (record: Members) => unknown;
+  valueIn: (record: ComparedRecord) => unknown;
   /** The path of `$getField`. */
   path?: string;
   /** The value of `$literal`. */
@@ -193,7 +254,7 @@ interface Operand {
 }
 
 function asCondition({ valueIn, condition }: Operand): Condition {
-  return condition ?? { accepts: (record) => valueIn(record) === true, ...unnarrowed, paths: [] };
+  return condition ?? { accepts: (record) => valueIn(record) === true, ...unnarrowed, ...readsNothing };
 }
 
 function asOperand(condition: Condition): Operand {
@@ -203,9 +264,12 @@ function asOperand(condition: Condition): Operand {
 class Compiler {
   /** The paths of all members that the compiled operands read. */
   readonly paths: string[] = [];
+  /** How often the compiled operands may walk through the characters of a record. */
+  scans = 0;
   readonly #columns: Required<ConditionColumns>;
   readonly #maxOperands: number;
   #operands = 0;
+  #patterns = 0;
 
   constructor(columns: ConditionColumns, limit: number) {
     this.#columns = { texts: [], times: [], json: [], caseInsensitiveLike: 'like', ...columns };
@@ -220,6 +284,7 @@ class Compiler {
     const [operator, value] = entry;
     switch (operator) {
       case '$literal':
+        if (!isShort(value)) this.scans += 1;
         return { valueIn: () => value, literal: value };
       case '$getField':
         return this.#field(value);
@@ -259,21 +324,22 @@ class Compiler {
   #field(path: unknown): Operand {
     if (typeof path !== 'string' || path === '') throw invalid('$getField takes the path of a member');
     this.paths.push(path);
+    this.scans += 1;
     // Times compare as numbers: seconds since 1970, as the public service has them.
-    if (timeFields.has(path)) return { path, valueIn: (record) => secondsOf(fieldAt(record, path)) };
-    return { path, valueIn: (record) => fieldAt(record, path) };
+    if (timeFields.has(path)) return { path, valueIn: ({ members }) => secondsOf(fieldAt(members, path)) };
+    return { path, valueIn: ({ members }) => fieldAt(members, path) };
   }
 
   #membership(operand: Operand, members: readonly Operand[]): Operand {
-    const accepts = (record: Members): boolean => {
+    const accepts = (record: ComparedRecord): boolean => {
       const value = operand.valueIn(record);
       return members.some(({ valueIn }) => {
-        const [a, b] = comparablePair(value, valueIn(record));
+        const [a, b] = comparablePair(value, valueIn(record), record);
         return a === b;
       });
     };
     const literals = members.map(({ literal }) => literal);
-    return asOperand({ accepts, ...this.#equality(operand.path ?? '', literals), paths: [] });
+    return asOperand({ accepts, ...this.#equality(operand.path ?? '', literals), ...readsNothing });
   }
 
   #equality(path: string, values: readonly unknown[]): Narrowing {
@@ -283,18 +349,26 @@ class Compiler {
     if (isText) return equality(path, values);
     const column = this.#jsonColumnOf(path);
     // The JSON of a value contains each text in it.
-    const pattern = column && values.length === 1 ? patternIn(values[0], false) : undefined;
-    return pattern ? { parts: [{ condition: eb(column!, 'like', pattern) }], isExact: false } : unnarrowed;
+    const pattern = column && values.length === 1 ? this.#patternIn(values[0], false) : undefined;
+    return pattern ? { parts: [{ condition: isLargeOr([eb(column!, 'like', pattern)]) }], isExact: false } : unnarrowed;
+  }
+
+  /** Does the same as {@link patternIn}, but for no more than so many patterns that a statement does not take long. */
+  #patternIn(text: unknown, ignoresCase: boolean): string | undefined {
+    if (this.#patterns === maxPatterns) return undefined;
+    const pattern = patternIn(text, ignoresCase);
+    if (pattern !== undefined) this.#patterns += 1;
+    return pattern;
   }
 
   #order([left, right]: Operand[], isStrict: boolean): Operand {
-    const accepts = (record: Members): boolean => {
-      const order = orderOf(...comparablePair(left!.valueIn(record), right!.valueIn(record)));
+    const accepts = (record: ComparedRecord): boolean => {
+      const order = orderOf(...comparablePair(left!.valueIn(record), right!.valueIn(record), record));
       return isStrict ? order > 0 : order >= 0;
     };
     const { path = '' } = left!;
     const first = this.#columns.times.includes(path) ? firstTime(right!.literal, isStrict) : undefined;
-    return asOperand({ accepts, ...(first === undefined ? unnarrowed : since(path, first)), paths: [] });
+    return asOperand({ accepts, ...(first === undefined ? unnarrowed : since(path, first)), ...readsNothing });
   }
 
   #contains(value: unknown): Operand {
@@ -302,25 +376,27 @@ class Compiler {
     const whole = this.operand(input);
     const part = this.operand(substr);
     const ignoresCase = case_insensitive === true;
-    const fold = (text: string): string => (ignoresCase ? text.toLowerCase() : text);
-    const accepts = (record: Members): boolean =>
-      fold(valueText(whole.valueIn(record))).includes(fold(valueText(part.valueIn(record))));
-    return asOperand({ accepts, ...this.#containment(whole.path ?? '', part.literal, ignoresCase), paths: [] });
+    this.scans += 1;
+    const textIn = ({ valueIn }: Operand, record: ComparedRecord): string => {
+      const text = record.textOf(valueIn(record));
+      return ignoresCase ? record.lowerCaseOf(text) : text;
+    };
+    const literal = part.literal === undefined ? undefined : textIn(part, new ComparedRecord({}));
+    const accepts = (record: ComparedRecord): boolean =>
+      includesText(textIn(whole, record), literal ?? textIn(part, record));
+    return asOperand({ accepts, ...this.#containment(whole.path ?? '', part.literal, ignoresCase), ...readsNothing });
   }
 
   #containment(path: string, text: unknown, ignoresCase: boolean): Narrowing {
     if (!isStorable(text) || text === '') return unnarrowed;
-    if (!ignoresCase && this.#columns.texts.includes(path)) {
-      // Unlike LIKE, it respects case in every engine.
-      const removed = sql<SqlBool>`replace(${sql.ref(path)}, ${text}, '') <> ${sql.ref(path)}`;
-      return exactly({ condition: removed });
-    }
-    const column = this.#jsonColumnOf(path);
-    const pattern = column && patternIn(text, ignoresCase);
+    const isText = this.#columns.texts.includes(path);
+    const column = isText ? path : this.#jsonColumnOf(path);
+    const pattern = column && this.#patternIn(text, ignoresCase);
     if (!pattern) return unnarrowed;
     const like = ignoresCase ? this.#columns.caseInsensitiveLike : 'like';
     // A missing value counts as an empty object.
-    return { parts: [{ condition: eb.or([eb(column, like, pattern), eb(column, 'is', null)]) }], isExact: false };
+    const isMissing = isText ? [] : [eb(column, 'is', null)];
+    return { parts: [{ condition: isLargeOr([eb(column, like, pattern), ...isMissing]) }], isExact: false };
   }
 
   #conversion(value: unknown): Operand {
@@ -328,7 +404,12 @@ class Compiler {
     const convert = typeof to === 'string' ? conversions.get(to) : undefined;
     if (!convert) throw invalid(`$convert to ${JSON.stringify(to)}`);
     const operand = this.operand(input);
-    return { valueIn: (record) => convert(operand.valueIn(record)) };
+    if (operand.literal !== undefined) {
+      const literal = convert(operand.literal, new ComparedRecord({}));
+      return { valueIn: () => literal, literal };
+    }
+    this.scans += 1;
+    return { valueIn: (record) => convert(operand.valueIn(record), record) };
   }
 
   /** Returns the column with the JSON of the value at a path, or of the value that contains it. */
@@ -363,8 +444,16 @@ function isStorable(value: unknown): value is string {
   return typeof value === 'string' && isStorableText(value);
 }
 
-/** Maximum number of patterns that are compared with the same value. */
-const maxPatterns = 20;
+/** Maximum number of patterns in a statement, during which SQLite lets nothing else run. */
+const maxPatterns = 8;
+
+/** Maximum memory of a record that patterns are compared with in a statement, in bytes. */
+const maxMatchedBytes = 256 * 1024;
+
+/** Returns the condition that one of some comparisons holds, or that the record is so large that the statement leaves them open. */
+function isLargeOr(comparisons: readonly Expression<SqlBool>[]): Expression<SqlBool> {
+  return eb.or([eb('memory_bytes', '>', maxMatchedBytes), ...comparisons]);
+}
 
 /** Characters of a text that a pattern has; comparing more of them takes longer and finds hardly less. */
 const maxPatternChars = 64;
@@ -399,8 +488,8 @@ function firstTime(value: unknown, isStrict: boolean): string | undefined {
   return new Date(milliseconds).toISOString();
 }
 
-const conversions = new Map<string, (value: unknown) => unknown>([
-  ['double', asNumber],
+const conversions = new Map<string, (value: unknown, record: ComparedRecord) => unknown>([
+  ['double', (value) => asNumber(value)],
   [
     'int',
     (value) => {
@@ -408,7 +497,7 @@ const conversions = new Map<string, (value: unknown) => unknown>([
       return number === undefined ? undefined : Math.trunc(number);
     },
   ],
-  ['string', valueText],
+  ['string', (value, record) => record.textOf(value)],
   ['bool', (value) => (typeof value === 'string' ? value === 'true' : Boolean(value))],
   ['exists', (value) => value !== undefined && value !== null],
 ]);
@@ -416,10 +505,10 @@ const conversions = new Map<string, (value: unknown) => unknown>([
 const timeFields = new Set(['started_at', 'ended_at', 'deleted_at', 'created_at']);
 
 /** Converts two values for a comparison, as the public service does: by the type of the second one. */
-function comparablePair(a: unknown, b: unknown): [unknown, unknown] {
+function comparablePair(a: unknown, b: unknown, record: ComparedRecord): [unknown, unknown] {
   if (typeof a === 'number' && typeof b === 'string') return [a, secondsOf(b) ?? asNumber(b)];
   if (typeof b === 'number') return [asNumber(a), b];
-  if (typeof b === 'string' && a !== undefined && a !== null) return [valueText(a), b];
+  if (typeof b === 'string' && a !== undefined && a !== null) return [record.textOf(a), b];
   return [a ?? null, b ?? null];
 }
 
@@ -430,10 +519,19 @@ function orderOf(a: unknown, b: unknown): number {
   return Number.NaN;
 }
 
+/** Maximum number of characters of a text that is compared as a number. */
+const maxNumberChars = 1000;
+
+/** Returns whether comparing a literal takes next to no time. */
+function isShort(literal: unknown): boolean {
+  return typeof literal === 'string' ? literal.length <= maxNumberChars : typeof literal !== 'object';
+}
+
 function asNumber(value: unknown): number | undefined {
   if (typeof value === 'number') return value;
   if (typeof value === 'boolean') return Number(value);
-  const number = typeof value === 'string' && value.trim() !== '' ? Number(value) : Number.NaN;
+  if (typeof value !== 'string' || value.length > maxNumberChars || value.trim() === '') return undefined;
+  const number = Number(value);
   return Number.isNaN(number) ? undefined : number;
 }
 

@@ -1,10 +1,18 @@
 import type { RecordedCall } from '../../contract/calls.ts';
 import { parsePartReference } from '../../contract/references.ts';
-import { isJsonObject, type Members } from '../../core/json/json-object.ts';
+import { Refusal } from '../../core/http/refusal.ts';
+import type { Members } from '../../core/json/json-object.ts';
 import { memberAt } from '../../core/json/member-at.ts';
-import { Pacer } from '../../core/turns.ts';
-import type { ProjectFilter, Transaction } from '../storage/database.ts';
-import { createPartReader, type PartReader } from '../storage/read-part.ts';
+import type { RequestBudget } from '../request-budget.ts';
+import type { Database, ProjectFilter } from '../storage/database.ts';
+import { memoryBytesOf } from '../storage/memory-bytes.ts';
+import { createPartReader } from '../storage/read-part.ts';
+
+/** The value of a reference, and the number of characters of its JSON. */
+interface Expanded {
+  value: unknown;
+  chars: number;
+}
 
 /** Maximum number of characters of JSON that references of one response are replaced by. */
 const maxExpandedChars = 64 * 1024 * 1024;
@@ -13,47 +21,51 @@ const maxExpandedChars = 64 * 1024 * 1024;
  * Replaces the references at the given paths of calls by their values; an object also keeps its reference, as `_ref`. A
  * reference without a value that the account may see stays, and so do all that exceed 64 Mi characters together with those before.
  */
-type ExpandReferences = (
-  transaction: Transaction,
-  calls: readonly RecordedCall[],
-  columns: readonly string[],
-) => Promise<void>;
+type ExpandReferences = (calls: readonly RecordedCall[], columns: readonly string[]) => Promise<void>;
 
 /** Returns the function that expands the references in the calls of one response. */
-export function referenceExpander(maySee: ProjectFilter): ExpandReferences {
+export function referenceExpander(database: Database, maySee: ProjectFilter, budget: RequestBudget): ExpandReferences {
+  const read = createPartReader(database, maySee, budget);
   let chars = 0;
-  return async (transaction, calls, columns) => {
+  let heldBytes = 0;
+
+  /** Reads the value of a reference, and holds its memory; a value that is too large for this response is undefined. */
+  async function readExpanded(reference: string): Promise<Expanded | undefined> {
+    const parsed = parsePartReference(reference);
+    try {
+      const value = parsed && (await read(parsed));
+      if (value === undefined) return undefined;
+      const json = JSON.stringify(value);
+      await budget.parse(json.length);
+      const bytes = memoryBytesOf(json);
+      budget.hold(bytes);
+      heldBytes += bytes;
+      const isObject = typeof value === 'object' && value !== null && !Array.isArray(value);
+      return { value: isObject ? { ...value, _ref: reference } : value, chars: json.length };
+    } catch (error) {
+      if (error instanceof Refusal && error.status === 413) return undefined;
+      throw error;
+    }
+  }
+
+  return async (calls, columns) => {
+    budget.release(heldBytes);
+    heldBytes = 0;
     // Shorter paths go first, so that a longer one can lead into an object.
     const paths = columns.map((column) => column.split('.')).sort((a, b) => a.length - b.length);
-    const known = new Map<string, { value: unknown; chars: number }>();
-    const read = createPartReader(transaction, maySee);
-    const pacer = new Pacer();
+    const known = new Map<string, Expanded | undefined>();
     for (const path of paths) {
       for (const call of calls) {
         const parent = memberAt(call, path.slice(0, -1));
         const name = path.at(-1)!;
         const reference = memberAt(parent, [name]);
         if (typeof reference !== 'string') continue;
-        await pacer.pause();
-        let expanded = known.get(reference);
-        if (!expanded) {
-          expanded = await readExpanded(reference, read);
-          // A value that is too large for this response is not kept: it would fill the memory.
-          if (chars + expanded.chars > maxExpandedChars) expanded = { value: reference, chars: 0 };
-          known.set(reference, expanded);
-        }
-        if (chars + expanded.chars > maxExpandedChars) continue;
+        if (!known.has(reference)) known.set(reference, await readExpanded(reference));
+        const expanded = known.get(reference);
+        if (!expanded || chars + expanded.chars > maxExpandedChars) continue;
         chars += expanded.chars;
         (parent as Members)[name] = expanded.value;
       }
     }
   };
-}
-
-/** Reads the value of a reference and its size; a reference that does not resolve is its own value. */
-async function readExpanded(reference: string, read: PartReader): Promise<{ value: unknown; chars: number }> {
-  const parsed = parsePartReference(reference);
-  const value = parsed && (await read(parsed));
-  if (value === undefined) return { value: reference, chars: 0 };
-  return { value: isJsonObject(value) ? { ...value, _ref: reference } : value, chars: JSON.stringify(value).length };
 }

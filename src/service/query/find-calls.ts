@@ -2,8 +2,10 @@ import { type Expression, expressionBuilder, type SqlBool, sql } from 'kysely';
 import type { RecordedCall } from '../../contract/calls.ts';
 import type { BodyOf } from '../../contract/endpoints.ts';
 import type { SortKey } from '../../contract/sort-keys.ts';
+import { inBatches, inBatchesBySize } from '../../core/in-batches.ts';
 import { ownMember } from '../../core/json/member-at.ts';
 import { nextTurn } from '../../core/turns.ts';
+import type { RequestBudget } from '../request-budget.ts';
 import {
   type CallRow,
   emptyMembers,
@@ -14,15 +16,16 @@ import {
 } from '../storage/call-rows.ts';
 import type { Database, Transaction } from '../storage/database.ts';
 import type { Tables } from '../storage/database-tables.ts';
+import { totalMemoryOf } from '../storage/memory-bytes.ts';
 import { filterCondition } from './calls-filter.ts';
-import { allOf, type ConditionPart, compileCondition, isOneOf, joinParts } from './condition.ts';
-import { compareValues, fieldAt } from './sort-records.ts';
+import { allOf, ComparedRecord, type ConditionPart, compileCondition, isOneOf, joinParts } from './condition.ts';
+import { compareValues, fieldAt, type SortValue, sortValueOf } from './sort-records.ts';
 
 const eb = expressionBuilder<Tables, 'calls'>();
 
-/** Maximum number of calls, and of their characters, that are read at once. */
+/** Maximum number of calls, and of their memory in bytes, that are read at once. */
 const maxBatchCalls = 500;
-const maxBatchChars = 4 * 1024 * 1024;
+const maxBatchBytes = 16 * 1024 * 1024;
 
 /** The part of a query that selects calls. */
 export type CallsSelection = Pick<BodyOf<'queryCalls'>, 'project_id' | 'filter' | 'query'>;
@@ -33,15 +36,22 @@ interface Plan {
   /** The conditions that the database applies. */
   parts: ConditionPart[];
   /** Tests what the conditions leave open; undefined if they leave nothing open. */
-  accepts: ((call: RecordedCall) => boolean) | undefined;
+  accepts: ((call: ComparedRecord) => boolean) | undefined;
   /** The paths that the test reads. */
   paths: string[];
+  /** How often the test may walk through the characters of a call. */
+  scans: number;
+  budget: RequestBudget;
 }
 
 const timeColumns = ['started_at', 'ended_at'];
 const textColumns = smallColumns.filter((column) => !timeColumns.includes(column));
 
-function planOf({ project_id, filter, query }: CallsSelection, { caseInsensitiveLike }: Database): Plan {
+function planOf(
+  { project_id, filter, query }: CallsSelection,
+  { caseInsensitiveLike }: Database,
+  budget: RequestBudget,
+): Plan {
   const columns = {
     texts: textColumns,
     times: timeColumns,
@@ -51,8 +61,9 @@ function planOf({ project_id, filter, query }: CallsSelection, { caseInsensitive
   const conditions = [isOneOf('project_id', [project_id]), filterCondition(filter ?? {})];
   if (query) conditions.push(compileCondition(query.$expr, columns));
   const open = conditions.filter(({ isExact }) => !isExact);
-  const { accepts, paths } = allOf(open);
-  return { project_id, parts: allOf(conditions).parts, accepts: open.length > 0 ? accepts : undefined, paths };
+  const { accepts, paths, scans } = allOf(open);
+  const test = open.length > 0 ? accepts : undefined;
+  return { project_id, parts: allOf(conditions).parts, accepts: test, paths, scans, budget };
 }
 
 /** The conditions on columns that an index serves. */
@@ -80,15 +91,17 @@ function isInOrderOfStart(part: ConditionPart): boolean {
 const needsScan = ({ parts }: Plan): boolean => !parts.every(hasIndex);
 
 /**
- * Finds recorded calls, and yields them in batches. Every batch is read in a transaction of its own, so that a slow reader
- * keeps none open. A call that is recorded meanwhile may be missing; no call is yielded twice.
- * @throws Refusal 422 for a query that cannot be evaluated, before the first batch.
+ * Finds recorded calls, and yields them in batches, whose memory the budget holds until the next one. Every batch is read in a
+ * transaction of its own, so that a slow reader keeps none open. A call that is recorded meanwhile may be missing; no call is
+ * yielded twice.
+ * @throws Refusal 422 for a query that cannot be evaluated, before the first batch; 413 for one that the budget does not allow.
  */
 export async function* findCalls(
   database: Database,
   body: BodyOf<'queryCalls'>,
+  budget: RequestBudget,
 ): AsyncGenerator<RecordedCall[], void, undefined> {
-  const plan = planOf(body, database);
+  const plan = planOf(body, database, budget);
   const { sort_by, columns } = body;
   const offset = body.offset ?? 0;
   const limit = body.limit ?? Number.MAX_SAFE_INTEGER;
@@ -107,8 +120,13 @@ export async function* findCalls(
  * Counts the recorded calls of a selection, but not beyond `limit`.
  * @throws Refusal 422 for a query that cannot be evaluated.
  */
-export async function countFoundCalls(database: Database, selection: CallsSelection, limit: number): Promise<number> {
-  const plan = planOf(selection, database);
+export async function countFoundCalls(
+  database: Database,
+  selection: CallsSelection,
+  limit: number,
+  budget: RequestBudget,
+): Promise<number> {
+  const plan = planOf(selection, database, budget);
   const slow = plan.parts.find((part) => !hasIndex(part) && part.opposite && hasIndex(part.opposite));
   if (!slow?.opposite || plan.accepts || limit < Number.MAX_SAFE_INTEGER) return countPlanned(database, plan, limit);
   // Calls that have not failed would be read one by one; an index finds the failed ones, which are subtracted from all.
@@ -152,10 +170,15 @@ interface ScanOptions {
   limit: number;
 }
 
+/** The columns whose text has no limit. */
+const unlimitedColumns: readonly string[] = [...jsonColumns, 'exception', 'display_name'];
+
 /** The place of a call in the order of start. */
 type Position = Pick<Tables['calls'], 'id' | 'started_at'>;
 
-const minSearched = 500;
+const minSearched = 1;
+/** Few at first: a statement over large calls takes long. */
+const firstSearched = 16;
 const maxSearched = 20_000;
 
 /**
@@ -168,7 +191,7 @@ class SearchSize {
 
   constructor({ blocksEventLoop }: Database) {
     this.#isFixed = !blocksEventLoop;
-    this.calls = blocksEventLoop ? minSearched : maxSearched;
+    this.calls = blocksEventLoop ? firstSearched : maxSearched;
   }
 
   /** Runs a statement that searches `this.calls` calls, and corrects that number by the time that the statement took. */
@@ -270,13 +293,16 @@ async function* countInRanges(database: Database, plan: Plan): AsyncGenerator<nu
   } while (after);
 }
 
-type SizedRow = CallRow & { chars: number };
+type SizedRow = CallRow & { memory_bytes: number };
 
 /** Returns the call of a row if the test of a plan accepts it. */
-function callIfAccepted({ accepts }: Plan): (row: SizedRow) => RecordedCall | undefined {
-  return (row) => {
+function callIfAccepted({ accepts, scans, budget }: Plan): (row: SizedRow) => Promise<RecordedCall | undefined> {
+  return async (row) => {
+    await budget.parse(row.memory_bytes);
     const call = toCall(row);
-    return accepts && !accepts(call) ? undefined : call;
+    if (!accepts) return call;
+    await budget.scan(row.memory_bytes, scans);
+    return accepts(new ComparedRecord(call)) ? call : undefined;
   };
 }
 
@@ -285,10 +311,10 @@ async function* inOrderOfStart<T>(
   database: Database,
   plan: Plan,
   { direction, columns, offset, limit }: ScanOptions,
-  convert: (row: SizedRow) => T | undefined,
+  convert: (row: SizedRow) => Promise<T | undefined>,
 ): AsyncGenerator<T[], void, undefined> {
-  const { parts, accepts } = plan;
-  const hasNoJson = !jsonColumns.some((column) => columns.includes(column));
+  const { parts, accepts, budget } = plan;
+  const hasShortOnly = !columns.some((column) => unlimitedColumns.includes(column));
   const size = new SearchSize(database);
   // If an index applies every condition, the database skips the first calls.
   const skippedByDatabase = !accepts && !needsScan(plan) ? offset : 0;
@@ -298,64 +324,64 @@ async function* inOrderOfStart<T>(
   while (wanted > 0) {
     await nextTurn();
     const maxFound = accepts ? maxBatchCalls : Math.min(toSkip + wanted, maxBatchCalls);
-    const { rows, next, skipped } = await database.read(async (transaction) => {
-      const { found, end } = await size.timed(async () => {
+    const { found, end } = await database.read((transaction) =>
+      size.timed(async () => {
         const end = await endOfRange(transaction, plan, { direction, after }, size.calls);
         const positions = transaction
           .selectFrom('calls')
-          .select(['id', 'started_at', 'chars', ...(hasNoJson ? columns : [])])
+          .select(['id', 'started_at', 'memory_bytes', ...(hasShortOnly ? columns : [])])
           .where(conditionOf(parts, { direction, after, upTo: end }))
           .orderBy(startOf(plan), direction)
           .orderBy('id')
           .limit(maxFound)
           .offset(after ? 0 : skippedByDatabase);
         return { found: await positions.execute(), end };
-      });
-      // Without a test, the values of calls to skip need not be read.
-      const skipped = accepts ? 0 : Math.min(toSkip, found.length);
-      const batch = upToMaxChars(found.slice(skipped));
-      const mayHaveMore = skipped + batch.length < found.length || found.length === maxFound;
-      const next = mayHaveMore ? (batch.at(-1) ?? found.at(-1)) : end;
-      const rows = hasNoJson ? (batch as SizedRow[]) : await readRows(transaction, plan, batch, columns);
-      return { rows, next, skipped };
-    });
+      }),
+    );
+    // Without a test, the values of calls to skip need not be read.
+    const skipped = accepts ? 0 : Math.min(toSkip, found.length);
+    const remaining = found.slice(skipped);
     toSkip -= skipped;
-    const accepted = rows.map(convert).filter((value) => value !== undefined);
-    const chosen = accepted.slice(toSkip, toSkip + wanted);
-    toSkip = Math.max(0, toSkip - accepted.length);
-    wanted -= chosen.length;
-    if (chosen.length > 0) yield chosen;
-    if (!next) return;
-    after = next;
+    for (const batch of hasShortOnly ? [remaining] : inBatchesBySize(remaining, maxBatchBytes, memoryOf)) {
+      const bytes = hasShortOnly ? 0 : totalMemoryOf(batch);
+      await budget.reserve(bytes);
+      const rows = hasShortOnly ? (batch as SizedRow[]) : await readRows(database, plan, batch, columns);
+      const accepted: T[] = [];
+      for (const row of rows) {
+        const value = await convert(row);
+        if (value !== undefined) accepted.push(value);
+      }
+      const chosen = accepted.slice(toSkip, toSkip + wanted);
+      toSkip = Math.max(0, toSkip - accepted.length);
+      wanted -= chosen.length;
+      if (chosen.length > 0) yield chosen;
+      budget.release(bytes);
+      if (wanted === 0) return;
+    }
+    after = found.length === maxFound ? found.at(-1) : end;
+    if (!after) return;
   }
 }
 
-/** Returns the first calls of a list that are small enough to be read together, and at least one. */
-function upToMaxChars<Sized extends { chars: number }>(list: readonly Sized[]): Sized[] {
-  let chars = 0;
-  const end = list.findIndex((entry, index) => {
-    chars += entry.chars;
-    return index > 0 && chars > maxBatchChars;
-  });
-  return end === -1 ? [...list] : list.slice(0, end);
-}
+const memoryOf = ({ memory_bytes }: Pick<Tables['calls'], 'memory_bytes'>): number => memory_bytes;
 
-/** Reads the rows of calls, in the order of the calls. */
+/** Reads the rows of calls, in the order of the calls. One that was deleted since it was found has none. */
 async function readRows(
-  transaction: Transaction,
+  database: Database,
   { project_id }: Plan,
   calls: readonly { id: string }[],
   columns: readonly CallColumn[],
 ): Promise<SizedRow[]> {
-  if (calls.length === 0) return [];
   const ids = calls.map(({ id }) => id);
-  const rows = (await transaction
-    .selectFrom('calls')
-    // No index has the last column. Without it, SQLite might look for the ids in the whole index of another order.
-    .select([...columns, 'chars'])
-    .where('project_id', '=', project_id)
-    .where('id', 'in', ids)
-    .execute()) as SizedRow[];
+  const rows = (await database.read((transaction) =>
+    transaction
+      .selectFrom('calls')
+      // No index has the last column. Without it, SQLite might look for the ids in the whole index of another order.
+      .select([...columns, 'memory_bytes'])
+      .where('project_id', '=', project_id)
+      .where('id', 'in', ids)
+      .execute(),
+  )) as SizedRow[];
   const byId = new Map(rows.map((row) => [row.id, row]));
   return ids.flatMap((id) => byId.get(id) ?? []);
 }
@@ -363,9 +389,14 @@ async function readRows(
 /** The place of a call in another order than that of start. */
 interface SortableCall {
   id: string;
-  chars: number;
-  values: unknown[];
+  memory_bytes: number;
+  values: SortValue[];
+  /** The memory that the budget holds for this place. */
+  heldBytes: number;
 }
+
+/** The memory of a place without its texts, in bytes. */
+const bytesPerPlace = 100;
 
 /** Returns the places of the first `count` calls of a selection in an order that the database does not know. */
 async function sortCalls(
@@ -375,18 +406,31 @@ async function sortCalls(
   count: number,
 ): Promise<SortableCall[]> {
   const fields = sortBy.map(({ field }) => field);
-  let places: SortableCall[] = [];
+  const { budget } = plan;
+  const places: SortableCall[] = [];
   const keepFirst = (): void => {
     places.sort((a, b) => compareValues(a.values, b.values, sortBy) || (a.id < b.id ? -1 : 1));
-    places = places.slice(0, count);
+    for (const { heldBytes } of places.splice(count)) budget.release(heldBytes);
   };
   const read = jsonColumnsOf([...plan.paths, ...fields]);
   // Building whole calls would take most of the time.
   const needsCalls = plan.accepts !== undefined || read.includes('summary') || read.includes('data');
   const sorted = smallColumns.filter((column) => column === 'id' || fields.includes(column));
-  const toPlace = (row: SizedRow): SortableCall | undefined => {
-    const record = needsCalls ? callIfAccepted(plan)(row) : withValues(row, read);
-    return record && { id: row.id, chars: row.chars, values: fields.map((field) => fieldAt(record, field)) };
+  const toPlace = async (row: SizedRow): Promise<SortableCall | undefined> => {
+    if (!needsCalls) await budget.parse(row.memory_bytes);
+    const record = needsCalls ? await callIfAccepted(plan)(row) : withValues(row, read);
+    if (!record) return undefined;
+    const values: SortValue[] = [];
+    let heldBytes = bytesPerPlace;
+    for (const field of fields) {
+      const found = fieldAt(record, field);
+      if (typeof found === 'object') await budget.scan(row.memory_bytes, 1);
+      const value = sortValueOf(found);
+      values.push(value);
+      if (typeof value === 'string') heldBytes += value.length;
+    }
+    budget.hold(heldBytes, 'sort by fewer or smaller members, or ask for fewer calls');
+    return { id: row.id, memory_bytes: row.memory_bytes, values, heldBytes };
   };
   const columns = [...(needsCalls ? smallColumns : sorted), ...read];
   const scan = { direction: 'asc', columns, offset: 0, limit: Number.MAX_SAFE_INTEGER } as const;
@@ -414,12 +458,18 @@ async function* readInOrder(
   places: readonly SortableCall[],
   read: readonly JsonColumn[],
 ): AsyncGenerator<RecordedCall[], void, undefined> {
-  for (let start = 0; start < places.length; ) {
-    await nextTurn();
-    const batch = upToMaxChars(places.slice(start, start + maxBatchCalls));
-    const rows = await database.read((transaction) => readRows(transaction, plan, batch, [...smallColumns, ...read]));
-    start += batch.length;
-    // A call that was deleted since its place was found has no row.
-    if (rows.length > 0) yield rows.map(toCall);
+  for (const sized of inBatchesBySize(places, maxBatchBytes, memoryOf)) {
+    for (const batch of inBatches(sized, maxBatchCalls)) {
+      await nextTurn();
+      const bytes = totalMemoryOf(batch);
+      await plan.budget.reserve(bytes);
+      const calls: RecordedCall[] = [];
+      for (const row of await readRows(database, plan, batch, [...smallColumns, ...read])) {
+        await plan.budget.parse(row.memory_bytes);
+        calls.push(toCall(row));
+      }
+      if (calls.length > 0) yield calls;
+      plan.budget.release(bytes);
+    }
   }
 }

@@ -1,41 +1,62 @@
 import type { SortKey } from '../../contract/sort-keys.ts';
 import { memberAt } from '../../core/json/member-at.ts';
+import type { RequestBudget } from '../request-budget.ts';
 
 type Direction = Pick<SortKey, 'direction'>;
+
+/** What decides on the place of a record: a number, a text, or neither. */
+export type SortValue = number | string | undefined;
 
 /** Returns the value of a record at a dotted path; undefined if there is none. */
 export function fieldAt(record: object, path: string): unknown {
   return memberAt(record, path.split('.'));
 }
 
-/** Sorts records by the members at the paths of keys; records that are equal in all of them keep their order. */
-export function sortRecords<Row>(
+/** Returns a value in the form in which it is compared, which is made once: it may be large. */
+export function sortValueOf(value: unknown): SortValue {
+  if (value === undefined || value === null) return undefined;
+  return typeof value === 'number' || typeof value === 'string' ? value : JSON.stringify(value);
+}
+
+/**
+ * Sorts records by the members at the paths of keys; records that are equal in all of them keep their order.
+ * @throws Refusal 413 for values that are too large.
+ */
+export async function sortRecords<Row>(
   rows: readonly Row[],
   keys: readonly SortKey[],
   recordOf: (row: Row) => object,
-): Row[] {
-  return rows
-    .map((row) => ({ row, values: keys.map(({ field }) => fieldAt(recordOf(row), field)) }))
-    .sort((a, b) => compareValues(a.values, b.values, keys))
-    .map(({ row }) => row);
+  budget: RequestBudget,
+): Promise<Row[]> {
+  const sortable: { row: Row; values: SortValue[] }[] = [];
+  for (const row of rows) {
+    const values: SortValue[] = [];
+    for (const { field } of keys) {
+      const value = sortValueOf(fieldAt(recordOf(row), field));
+      values.push(value);
+      if (typeof value !== 'string') continue;
+      budget.hold(value.length, 'sort by fewer or smaller members');
+      await budget.parse(value.length);
+    }
+    sortable.push({ row, values });
+  }
+  return sortable.sort((a, b) => compareValues(a.values, b.values, keys)).map(({ row }) => row);
 }
 
 /** Compares the values of two records for some keys. A record without a value comes last in both directions. */
-export function compareValues(a: readonly unknown[], b: readonly unknown[], keys: readonly Direction[]): number {
+export function compareValues(a: readonly SortValue[], b: readonly SortValue[], keys: readonly Direction[]): number {
   for (const [index, { direction }] of keys.entries()) {
-    const order = compareValue(a[index] ?? undefined, b[index] ?? undefined, direction);
+    const order = compareValue(a[index], b[index], direction);
     if (order !== 0) return order;
   }
   return 0;
 }
 
-function compareValue(a: unknown, b: unknown, direction: Direction['direction']): number {
+function compareValue(a: SortValue, b: SortValue, direction: Direction['direction']): number {
   if (a === b) return 0;
   if (a === undefined) return 1;
   if (b === undefined) return -1;
-  const [left, right] = typeof a === 'number' && typeof b === 'number' ? [a, b] : [toText(a), toText(b)];
+  const [left, right] = typeof a === 'number' && typeof b === 'number' ? [a, b] : [String(a), String(b)];
   if (left === right) return 0;
   return left < right === (direction === 'asc') ? -1 : 1;
 }
-
-const toText = (value: unknown): string => (typeof value === 'string' ? value : JSON.stringify(value));

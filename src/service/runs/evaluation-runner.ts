@@ -3,6 +3,7 @@ import { defaultTimeoutsMs } from '../../contract/endpoint.ts';
 import type { Log } from '../../core/log.ts';
 import { ModelClient } from '../inference/model-client.ts';
 import type { ModelProvider } from '../inference/model-provider.ts';
+import type { MemoryPool } from '../request-budget.ts';
 import type { Database } from '../storage/database.ts';
 import { listLeases, type RunKey, type RunLease, takeLease } from '../storage/evaluation-jobs.ts';
 import { RunWorker } from './run-worker.ts';
@@ -12,17 +13,32 @@ export interface RunnerLimits {
   leaseMs?: number;
   /** Longest time that a model may take for a reply; 10 minutes by default. */
   replyTimeoutMs?: number;
+  /** Time after which a run lets one that waits take its place; 1 minute by default. */
+  turnMs?: number;
 }
 
 export interface RunnerOptions extends RunnerLimits {
   database: Database;
   modelProvider: ModelProvider | undefined;
+  memoryPool: MemoryPool;
   log: Log;
 }
 
 /** Number of runs that one process works on at once. */
 const maxRuns = 4;
+/** Number of runs of an account in one process, including those that only wait for the replies that they have asked for. */
+const maxRunsOfAccount = 8;
+const defaultTurnMs = 60_000;
 const defaultLeaseMs = 10_000;
+
+/** A run that this process works on. */
+interface Turn {
+  worker: RunWorker;
+  ended: Promise<void>;
+  account: string;
+  project_id: string;
+  startedAtMs: number;
+}
 
 /**
  * Works on the runs of evaluations in a database, which other processes with the same model provider may do as well. Each run
@@ -33,7 +49,10 @@ export class EvaluationRunner {
   readonly #leaseMs: number;
   readonly #owner = randomUUID();
   readonly #modelClient: ModelClient;
-  readonly #workers = new Map<string, { worker: RunWorker; ended: Promise<void> }>();
+  readonly #turnMs: number;
+  readonly #workers = new Map<string, Turn>();
+  /** When the latest turn of each run ended that this process has worked on, by its own clock. */
+  readonly #lastTurnsMs = new Map<string, number>();
   /** The heartbeats of runs, and when this process first saw them, by its own clock. */
   #heartbeats = new Map<string, { beat: number; seenAtMs: number }>();
   #timer: NodeJS.Timeout | undefined;
@@ -43,6 +62,7 @@ export class EvaluationRunner {
   constructor(options: RunnerOptions) {
     this.#options = options;
     this.#leaseMs = options.leaseMs ?? defaultLeaseMs;
+    this.#turnMs = options.turnMs ?? defaultTurnMs;
     this.#modelClient = new ModelClient(options.modelProvider, options.replyTimeoutMs ?? defaultTimeoutsMs.inference);
   }
 
@@ -82,9 +102,14 @@ export class EvaluationRunner {
     try {
       const leases = await database.read((transaction) => listLeases(transaction, this.provider));
       this.#noteHeartbeats(leases);
-      for (const lease of leases) {
-        if (this.#isStopped || this.#workers.size >= maxRuns) return;
-        if (this.#isFree(lease)) await this.#workOn(lease);
+      const waiting = new Set(leases.filter((lease) => this.#isFree(lease)));
+      while (waiting.size > 0 && !this.#isStopped) {
+        const next = this.#nextOf([...waiting]);
+        if (!this.#hasRoomFor(next)) return;
+        waiting.delete(next);
+        await this.#workOn(next).catch((error) => {
+          log('error', 'evaluation run not begun', { call_id: next.call_id, error: String(error) });
+        });
       }
     } catch (error) {
       log('error', 'evaluation runs not read', { error: String(error) });
@@ -99,6 +124,7 @@ export class EvaluationRunner {
         return [nameOf(lease), known?.beat === lease.beat ? known : { beat: lease.beat, seenAtMs }];
       }),
     );
+    for (const name of this.#lastTurnsMs.keys()) if (!this.#heartbeats.has(name)) this.#lastTurnsMs.delete(name);
   }
 
   /** Returns whether no process works on a run: its lease was given up, or its owner has shown no sign of life. */
@@ -108,20 +134,67 @@ export class EvaluationRunner {
     return lease.owner === null || performance.now() - this.#heartbeats.get(name)!.seenAtMs > this.#leaseMs;
   }
 
+  /** The runs that begin trials. */
+  get #turns(): Turn[] {
+    return [...this.#workers.values()].filter(({ worker }) => !worker.isYielding);
+  }
+
+  /** Returns which of some runs is next: of the account, then of the project, with the fewest turns, that had its own longest ago. */
+  #nextOf(leases: readonly RunLease[]): RunLease {
+    const turns = this.#turns;
+    const rank = (lease: RunLease): [number, number, number] => [
+      turns.filter(({ account }) => account === lease.account).length,
+      turns.filter(({ project_id }) => project_id === lease.project_id).length,
+      this.#lastTurnsMs.get(nameOf(lease)) ?? 0,
+    ];
+    return leases
+      .map((lease) => ({ lease, ranks: rank(lease) }))
+      .reduce((best, other) => (isBefore(other.ranks, best.ranks) ? other : best)).lease;
+  }
+
+  /** Returns whether a run can begin its turn, which may end the turn of one of an account with more of them, or of a long one. */
+  #hasRoomFor({ account }: RunLease): boolean {
+    if ([...this.#workers.values()].filter((turn) => turn.account === account).length >= maxRunsOfAccount) return false;
+    const turns = this.#turns;
+    if (turns.length < maxRuns) return true;
+    const countOf = (name: string): number => turns.filter((turn) => turn.account === name).length;
+    const byAge = turns.sort((a, b) => a.startedAtMs - b.startedAtMs);
+    const greedy = byAge.find((turn) => countOf(turn.account) > countOf(account) + 1);
+    const longest = byAge.find((turn) => performance.now() - turn.startedAtMs >= this.#turnMs);
+    const ending = greedy ?? longest;
+    ending?.worker.yield();
+    return ending !== undefined;
+  }
+
   async #workOn(lease: RunLease): Promise<void> {
-    const { database, log } = this.#options;
+    const { database, memoryPool, log } = this.#options;
     const job = await database.write((transaction) => takeLease(transaction, lease, this.#owner));
     if (!job) return;
-    const context = { database, log, modelClient: this.#modelClient, owner: this.#owner, leaseMs: this.#leaseMs };
+    const context = {
+      database,
+      memoryPool,
+      log,
+      modelClient: this.#modelClient,
+      owner: this.#owner,
+      leaseMs: this.#leaseMs,
+    };
     const worker = new RunWorker(context, job);
     const ended = worker.run().finally(() => {
       this.#workers.delete(nameOf(lease));
+      this.#lastTurnsMs.set(nameOf(lease), performance.now());
       this.start();
     });
-    this.#workers.set(nameOf(lease), { worker, ended });
+    const { account, project_id } = job;
+    this.#workers.set(nameOf(lease), { worker, ended, account, project_id, startedAtMs: performance.now() });
   }
 }
 
 function nameOf({ project_id, call_id }: RunKey): string {
   return `${project_id}/${call_id}`;
+}
+
+/** Compares lists of numbers by the first that differs. */
+function isBefore(a: readonly number[], b: readonly number[]): boolean {
+  const at = a.findIndex((number, index) => number !== b[index]);
+  return at !== -1 && a[at]! < b[at]!;
 }

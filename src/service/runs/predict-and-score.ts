@@ -2,10 +2,10 @@ import type { ComparisonScorer } from '../../contract/scorers.ts';
 import { Refusal } from '../../core/http/refusal.ts';
 import { canonicalJson } from '../../core/json/canonical-json.ts';
 import { parseFencedJson } from '../../core/json/fenced-json.ts';
-import type { Members } from '../../core/json/json-object.ts';
-import { objectOrEmpty } from '../../core/json/json-object.ts';
+import { type Members, objectOrEmpty } from '../../core/json/json-object.ts';
 import { fitsSchema } from '../../core/json/json-schema.ts';
 import { ownMember } from '../../core/json/member-at.ts';
+import { isDeeperThan, JsonLimitError, parseJsonText } from '../../core/json/parse-json.ts';
 import { compileLinearPattern } from '../../core/linear-pattern.ts';
 import { type ModelClient, NoReplyError } from '../inference/model-client.ts';
 import { applyTemplateVariables } from '../inference/template-variables.ts';
@@ -112,9 +112,10 @@ function numberOf(value: unknown): number | undefined {
 
 function isJson(text: string): boolean {
   try {
-    JSON.parse(text);
+    parseJsonText(text);
     return true;
-  } catch {
+  } catch (error) {
+    if (error instanceof JsonLimitError) throw new NoScore(`The output is ${error.message}.`);
     return false;
   }
 }
@@ -127,7 +128,7 @@ async function judge(
   return asOutcome(request, async () => {
     const named = Object.entries(columns).map(([name, column]) => [name, ownMember(row, column) ?? null]);
     const variables = { ...row, inputs: row, ...Object.fromEntries(named), output };
-    const messages = [...request.messages, ...applyTemplateVariables(prompt, variables)];
+    const messages = applyTemplateVariables([...request.messages, ...prompt], variables);
     const total: Members = Object.create(null);
     for (let attempt = 1; ; attempt += 1) {
       const { content, usage } = await modelClient.ask(request.body, messages, signal);
@@ -143,6 +144,9 @@ async function judge(
   });
 }
 
+/** Less than what clients read, because results contain the reply some levels down. */
+const maxReplyNesting = 400;
+
 /** Turns the failures of a model, and of placeholders that the row cannot fill, into outcomes. */
 async function asOutcome(
   { body }: ModelRequest,
@@ -151,6 +155,9 @@ async function asOutcome(
   try {
     const { usage, ...outcome } = await ask();
     const counts = usage && Object.keys(usage).length > 0 ? { [body.model]: { requests: 1, ...usage } } : {};
+    if (isDeeperThan([outcome.output, usage], maxReplyNesting)) {
+      return { exception: `The reply of the model is nested deeper than ${maxReplyNesting} levels.`, usage: {} };
+    }
     return { ...outcome, usage: counts };
   } catch (error) {
     if (error instanceof NoReplyError || error instanceof Refusal) return { exception: error.message, usage: {} };

@@ -7,13 +7,14 @@ import { Refusal } from '../../core/http/refusal.ts';
 import type { Members } from '../../core/json/json-object.ts';
 import { objectOrEmpty } from '../../core/json/json-object.ts';
 import { meanOf, ScoreLists, sumOf } from '../../core/statistics/score-lists.ts';
-import { addCosts } from '../operations/costs.ts';
-import { limitResponseSize } from '../operations/limit-response-size.ts';
-import { compileCondition } from '../query/condition.ts';
-import { compareValues, fieldAt } from '../query/sort-records.ts';
+import { createCostAdder } from '../operations/costs.ts';
+import { ComparedRecord, compileCondition } from '../query/condition.ts';
+import { compareValues, fieldAt, sortValueOf } from '../query/sort-records.ts';
+import type { RequestBudget } from '../request-budget.ts';
 import type { Database, ProjectFilter } from '../storage/database.ts';
-import { createPartReader } from '../storage/read-part.ts';
-import { attributesOf, isRun, readCallsById, readChildren, readTrials, rowDigestOf } from './recorded-runs.ts';
+import { memoryBytesOf } from '../storage/memory-bytes.ts';
+import { createPartReader, type PartReader } from '../storage/read-part.ts';
+import { attributesOf, isRun, readCallsById, readTrees, readTrials, rowDigestOf } from './recorded-runs.ts';
 import { outputOf, scoresOf, toTrial } from './recorded-trials.ts';
 import { statisticsOf } from './score-statistics.ts';
 
@@ -41,8 +42,10 @@ interface ResultsQuery {
   database: Database;
   project_id: string;
   runIds: string[];
-  maySee: ProjectFilter;
   request: BodyOf<'queryEvaluationResults'>;
+  readPart: PartReader;
+  addCosts: (calls: readonly RecordedCall[]) => Promise<void>;
+  budget: RequestBudget;
 }
 
 /**
@@ -55,9 +58,12 @@ export async function readResults(
   project_id: string,
   request: BodyOf<'queryEvaluationResults'>,
   maySee: ProjectFilter,
+  budget: RequestBudget,
 ): Promise<ResultOf<'queryEvaluationResults'>> {
   const runIds = [...new Set([...(request.evaluation_call_ids ?? []), ...(request.evaluation_run_ids ?? [])])];
-  const query: ResultsQuery = { database, project_id, runIds, maySee, request };
+  const readPart = createPartReader(database, maySee, budget);
+  const addCosts = createCostAdder(database, project_id, budget);
+  const query: ResultsQuery = { database, project_id, runIds, request, readPart, addCosts, budget };
   const index = await indexRows(query);
   const runs = await readRuns(query);
   const selected = selectRows(index, query, request.require_intersection ?? false);
@@ -73,10 +79,13 @@ export async function readResults(
   };
 }
 
-async function readRuns({ database, project_id, runIds }: ResultsQuery): Promise<Map<string, RecordedCall>> {
+async function readRuns({ database, project_id, runIds, budget }: ResultsQuery): Promise<Map<string, RecordedCall>> {
   const runs = new Map<string, RecordedCall>();
-  for await (const calls of readCallsById(database, project_id, runIds)) {
-    for (const call of calls) if (isRun(call)) runs.set(call.id, call);
+  for await (const calls of readCallsById(database, project_id, runIds, budget)) {
+    for (const run of calls.filter(isRun)) {
+      budget.hold(memoryBytesOf(JSON.stringify(run)), 'ask for fewer runs at once');
+      runs.set(run.id, run);
+    }
   }
   return runs;
 }
@@ -95,20 +104,21 @@ function warningsOf({ runIds }: ResultsQuery, runs: ReadonlyMap<string, Recorded
 
 /** Reads every trial once and returns the rows with what decides on their order, but not their contents. */
 async function indexRows(query: ResultsQuery): Promise<Map<string, IndexedRow>> {
+  const { budget } = query;
   const { sort_by, filters } = query.request;
   const keys = (sort_by ?? []).map(checkSortKey);
   const tests = (filters ?? []).map(({ evaluation_call_id, query: { $expr } }) => {
     checkFields($expr);
-    return { run: evaluation_call_id ?? undefined, test: compileCondition($expr).accepts };
+    return { run: evaluation_call_id ?? undefined, test: compileCondition($expr) };
   });
   const needsRow = JSON.stringify([sort_by, filters]).includes('"inputs.');
   const index = new Map<string, IndexedRow>();
-  for await (const calls of readTrials(query.database, query.project_id, query.runIds)) {
-    const examples = calls.map((call) => objectOrEmpty(call.inputs).example);
-    const rows = needsRow ? await resolveRows(query, examples) : examples;
-    for (const [at, call] of calls.entries()) {
-      const digest = rowDigestOf(examples[at]);
+  for await (const calls of readTrials(query.database, query.project_id, query.runIds, budget)) {
+    for (const call of calls) {
+      const { example } = objectOrEmpty(call.inputs);
+      const digest = rowDigestOf(example);
       const run = call.parent_id!;
+      budget.hold(bytesPerTrial, 'ask for fewer runs at once');
       const row = index.get(digest) ?? {
         digest,
         trials: new Map<string, string[]>(),
@@ -118,13 +128,21 @@ async function indexRows(query: ResultsQuery): Promise<Map<string, IndexedRow>> 
       index.set(digest, row);
       appendTo(row.trials, run, call.id);
       const output = outputOf(call);
-      const record = { scores: scoresOf(call), inputs: rows[at], output, outputs: output };
+      if (tests.length === 0 && keys.length === 0) continue;
+      const inputs = needsRow ? await resolveRow(query, example) : example;
+      const record = { scores: scoresOf(call), inputs, output, outputs: output };
+      const compared = new ComparedRecord(record);
+      const bytes = memoryBytesOf(JSON.stringify(record));
       for (const [number, { run: ofRun, test }] of tests.entries()) {
-        if (ofRun === undefined || ofRun === run) row.passes[number] ??= test(record);
+        if ((ofRun !== undefined && ofRun !== run) || row.passes[number] !== undefined) continue;
+        await budget.scan(bytes, test.scans);
+        row.passes[number] = test.accepts(compared);
       }
       for (const [number, key] of keys.entries()) {
         if (key.mode === 'difference' || key.evaluation_call_id == null || key.evaluation_call_id === run) {
-          addSortValue(row.keys[number]!, run, fieldAt(record, key.field));
+          await budget.scan(bytes, 1);
+          const text = addSortValue(row.keys[number]!, run, fieldAt(record, key.field));
+          if (text) budget.hold(text.length, 'sort by fewer or smaller members');
         }
       }
     }
@@ -132,13 +150,20 @@ async function indexRows(query: ResultsQuery): Promise<Map<string, IndexedRow>> 
   return index;
 }
 
-function addSortValue(values: Map<string, SortValues>, run: string, value: unknown): void {
+/** The memory of what is kept of a trial, in bytes. */
+const bytesPerTrial = 300;
+
+/** Adds a value of a row. Returns its text if that is kept. */
+function addSortValue(values: Map<string, SortValues>, run: string, value: unknown): string | undefined {
   const known = values.get(run) ?? { numbers: [], text: undefined };
   values.set(run, known);
-  if (typeof value === 'boolean' || typeof value === 'number') known.numbers.push(Number(value));
-  else if (value !== undefined && value !== null) {
-    known.text ??= typeof value === 'string' ? value : JSON.stringify(value);
+  if (typeof value === 'boolean' || typeof value === 'number') {
+    known.numbers.push(Number(value));
+    return undefined;
   }
+  if (known.text !== undefined) return undefined;
+  known.text = sortValueOf(value) as string | undefined;
+  return known.text;
 }
 
 const fieldPattern = /^(scores|inputs|outputs?)(\.|$)/;
@@ -199,41 +224,33 @@ function sortableOf(values: ReadonlyMap<string, SortValues>, { mode }: SortKey):
   return meanOf(all.flatMap(({ numbers }) => numbers)) ?? all.find(({ text }) => text !== undefined)?.text;
 }
 
-/** Replaces references to rows with the rows, in the same order; other values and unresolvable references stay. */
-async function resolveRows({ database, maySee }: ResultsQuery, examples: readonly unknown[]): Promise<unknown[]> {
-  if (!examples.some((example) => typeof example === 'string')) return [...examples];
-  return database.read(async (transaction) => {
-    const read = createPartReader(transaction, maySee);
-    const rows: unknown[] = [];
-    for (const example of examples) {
-      const reference = typeof example === 'string' ? parsePartReference(example) : undefined;
-      rows.push((reference && (await read(reference))) ?? example);
-    }
-    return rows;
-  });
+/** Returns the row that a reference leads to; another value, or a reference that leads to none, as it is. */
+async function resolveRow({ readPart }: ResultsQuery, example: unknown): Promise<unknown> {
+  const reference = typeof example === 'string' ? parsePartReference(example) : undefined;
+  return (reference && (await readPart(reference))) ?? example;
 }
 
 /** Reads the trials of rows, and the rows of the dataset themselves if the request asks for those. */
 async function readRows(query: ResultsQuery, page: readonly IndexedRow[]): Promise<EvaluationRow[]> {
-  const { database, project_id, request } = query;
-  const addSize = limitResponseSize('ask for fewer rows at once, with limit and offset');
+  const { database, project_id, request, budget } = query;
+  const holdValue = (value: unknown): void =>
+    budget.hold(memoryBytesOf(JSON.stringify(value)), 'ask for fewer rows at once, with limit and offset');
   const found = page.map((row) => ({ ...row, ids: [...row.trials.values()].flat() }));
   const firstIds = new Set(found.map(({ ids }) => ids[0]));
   const trials = new Map<string, EvaluationTrial>();
   const examples = new Map<string, unknown>();
   const allIds = found.flatMap(({ ids }) => ids);
-  for await (const calls of readCallsById(database, project_id, allIds)) {
-    for (const trial of await toTrials(query, calls)) {
-      addSize(JSON.stringify(trial).length);
+  for await (const calls of readCallsById(database, project_id, allIds, budget)) {
+    for await (const trial of toTrials(query, calls)) {
+      holdValue(trial);
       trials.set(trial.predict_and_score_call_id, trial);
     }
     if (!request.include_raw_data_rows) continue;
-    const first = calls.filter(({ id }) => firstIds.has(id));
-    const recorded = first.map(({ inputs }) => objectOrEmpty(inputs).example ?? null);
-    const rows = request.resolve_row_refs ? await resolveRows(query, recorded) : recorded;
-    for (const [at, { id }] of first.entries()) {
-      addSize(JSON.stringify(rows[at]).length);
-      examples.set(id, rows[at]);
+    for (const { id, inputs } of calls.filter(({ id }) => firstIds.has(id))) {
+      const recorded = objectOrEmpty(inputs).example ?? null;
+      const row = request.resolve_row_refs ? await resolveRow(query, recorded) : recorded;
+      holdValue(row);
+      examples.set(id, row);
     }
   }
   return found.map(({ digest, ids, trials: idsByRun }) => ({
@@ -246,23 +263,21 @@ async function readRows(query: ResultsQuery, page: readonly IndexedRow[]): Promi
   }));
 }
 
-async function toTrials(
-  { database, project_id, request }: ResultsQuery,
+/** Returns calls as trials, with what the calls that they made add to them. */
+async function* toTrials(
+  { database, project_id, request, addCosts, budget }: ResultsQuery,
   calls: readonly RecordedCall[],
-): Promise<EvaluationTrial[]> {
-  const children =
-    (request.include_predict_and_score_children ?? true)
-      ? await readChildren(
-          database,
-          project_id,
-          calls.map(({ id }) => id),
-        )
-      : new Map<string, RecordedCall[]>();
-  if (request.include_costs) {
-    const made = [...children.values()].flat();
-    await database.read((transaction) => addCosts(transaction, project_id, made));
+): AsyncGenerator<EvaluationTrial, void, undefined> {
+  if (request.include_predict_and_score_children === false) {
+    yield* calls.map((call) => toTrial(call, []));
+    return;
   }
-  return calls.map((call) => toTrial(call, children.get(call.id) ?? []));
+  for await (const trees of readTrees(database, project_id, calls, budget)) {
+    for (const { call, children } of trees) {
+      if (request.include_costs) await addCosts(children);
+      yield toTrial(call, children);
+    }
+  }
 }
 
 /** Computes the statistics of each run from its trials, which are read in batches. */
@@ -271,7 +286,7 @@ async function summarize(
   index: ReadonlyMap<string, IndexedRow>,
   runs: ReadonlyMap<string, RecordedCall>,
 ): Promise<ResultOf<'queryEvaluationResults'>['summary']> {
-  const { request, database, project_id } = query;
+  const { request, database, project_id, budget } = query;
   const intersection = request.summary_require_intersection ?? request.require_intersection ?? false;
   const isCounted = ({ trials }: IndexedRow): boolean => !intersection || query.runIds.every((id) => trials.has(id));
   const counted = new Set([...index.values()].filter(isCounted).map(({ digest }) => digest));
@@ -282,9 +297,9 @@ async function summarize(
     const tokens: number[] = [];
     const costs: number[] = [];
     let [trial_count, error_count] = [0, 0];
-    for await (const calls of readTrials(database, project_id, [id])) {
+    for await (const calls of readTrials(database, project_id, [id], budget)) {
       const included = calls.filter((call) => counted.has(rowDigestOf(objectOrEmpty(call.inputs).example)));
-      for (const trial of await toTrials(query, included)) {
+      for await (const trial of toTrials(query, included)) {
         trial_count += 1;
         if (trial.error != null) error_count += 1;
         if (trial.total_tokens != null) tokens.push(trial.total_tokens);

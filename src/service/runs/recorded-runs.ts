@@ -1,12 +1,13 @@
 import type { RecordedCall } from '../../contract/calls.ts';
 import { splitProjectId } from '../../contract/identifiers.ts';
 import { formatReference, parsePartReference, parseReference, referenceScheme } from '../../contract/references.ts';
-import { appendTo } from '../../core/append-to.ts';
-import { inBatches } from '../../core/in-batches.ts';
+import { inBatches, inBatchesBySize } from '../../core/in-batches.ts';
 import { type Members, objectOrEmpty } from '../../core/json/json-object.ts';
 import { findCalls } from '../query/find-calls.ts';
+import type { RequestBudget } from '../request-budget.ts';
 import type { Database, Transaction } from '../storage/database.ts';
 import { contentDigest } from '../storage/digest.ts';
+import { inChunks } from '../storage/in-chunks.ts';
 import { putVersion } from '../storage/object-versions.ts';
 
 /** The operations of the calls that a run consists of. */
@@ -68,19 +69,52 @@ export function rowDigestOf(example: unknown): string {
 /** Maximum number of ids in one query. */
 const idsPerQuery = 500;
 
-/** Reads the calls that other calls made, by the ids of those. */
-export async function readChildren(
+/** A call, and the calls that it made. */
+export interface CallTree {
+  call: RecordedCall;
+  children: RecordedCall[];
+}
+
+/** Maximum memory of the calls that are read at once, in bytes. */
+const maxChildrenBytes = 16 * 1024 * 1024;
+
+/** Reads the calls that other calls made, for several of those at once, whose memory the budget holds until the next. */
+export async function* readTrees(
   database: Database,
   project_id: string,
-  parents: readonly string[],
-): Promise<Map<string, RecordedCall[]>> {
-  const children = new Map<string, RecordedCall[]>();
-  for (const parent_ids of inBatches(parents, idsPerQuery)) {
-    for await (const calls of findCalls(database, { project_id, filter: { parent_ids } })) {
-      for (const call of calls) appendTo(children, call.parent_id!, call);
+  calls: readonly RecordedCall[],
+  budget: RequestBudget,
+): AsyncGenerator<CallTree[], void, undefined> {
+  const sizes = await inChunks(
+    calls.map(({ id }) => id),
+    (ids) =>
+      database.read((transaction) =>
+        transaction
+          .selectFrom('calls')
+          .select(({ fn }) => ['parent_id', fn.sum<number>('memory_bytes').as('bytes')])
+          .where('project_id', '=', project_id)
+          .where('parent_id', 'in', ids)
+          .groupBy('parent_id')
+          .execute(),
+      ),
+  );
+  // PostgreSQL's driver returns sums as strings.
+  const bytesByParent = new Map(sizes.map(({ parent_id, bytes }) => [parent_id, Number(bytes)]));
+  const bytesOf = ({ id }: RecordedCall): number => bytesByParent.get(id) ?? 0;
+  for (const batch of inBatchesBySize(calls, maxChildrenBytes, bytesOf)) {
+    const bytes = batch.reduce((sum, call) => sum + bytesOf(call), 0);
+    await budget.reserve(bytes, 'a trial has too many or too large calls');
+    const trees = batch.map((call) => ({ call, children: [] as RecordedCall[] }));
+    const treesById = new Map(trees.map((tree) => [tree.call.id, tree]));
+    const filter = { parent_ids: [...treesById.keys()] };
+    if (bytes > 0) {
+      for await (const children of findCalls(database, { project_id, filter }, budget)) {
+        for (const child of children) treesById.get(child.parent_id!)!.children.push(child);
+      }
     }
+    yield trees;
+    budget.release(bytes);
   }
-  return children;
 }
 
 /** Reads calls by their ids. Unknown ones are missing. */
@@ -88,13 +122,21 @@ export async function* readCallsById(
   database: Database,
   project_id: string,
   ids: readonly string[],
+  budget: RequestBudget,
 ): AsyncGenerator<RecordedCall[], void, undefined> {
-  for (const call_ids of inBatches(ids, idsPerQuery)) yield* findCalls(database, { project_id, filter: { call_ids } });
+  for (const call_ids of inBatches(ids, idsPerQuery)) {
+    yield* findCalls(database, { project_id, filter: { call_ids } }, budget);
+  }
 }
 
 /** Reads a call by its id; undefined if there is none. */
-export async function findCall(database: Database, project_id: string, id: string): Promise<RecordedCall | undefined> {
-  for await (const [call] of readCallsById(database, project_id, [id])) return call;
+export async function findCall(
+  database: Database,
+  project_id: string,
+  id: string,
+  budget: RequestBudget,
+): Promise<RecordedCall | undefined> {
+  for await (const [call] of readCallsById(database, project_id, [id], budget)) return call;
   return undefined;
 }
 
@@ -122,9 +164,10 @@ export async function* readTrials(
   database: Database,
   project_id: string,
   runIds: readonly string[],
+  budget: RequestBudget,
 ): AsyncGenerator<RecordedCall[], void, undefined> {
   for (const id of runIds) {
-    for await (const calls of findCalls(database, { project_id, filter: { parent_ids: [id] } })) {
+    for await (const calls of findCalls(database, { project_id, filter: { parent_ids: [id] } }, budget)) {
       const trials = calls.filter(isTrial);
       if (trials.length > 0) yield trials;
     }

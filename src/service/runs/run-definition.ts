@@ -12,9 +12,9 @@ import { Refusal } from '../../core/http/refusal.ts';
 import { isJsonObject, type Members, objectOrEmpty } from '../../core/json/json-object.ts';
 import { ownMember } from '../../core/json/member-at.ts';
 import { compileLinearPattern } from '../../core/linear-pattern.ts';
-import type { ProjectFilter, Transaction } from '../storage/database.ts';
+import type { Transaction } from '../storage/database.ts';
 import { contentDigest, tableDigest } from '../storage/digest.ts';
-import { findReferenced, readPrompt, withMarks } from '../storage/object-versions.ts';
+import { type Access, findReferenced, parseContent, readPrompt, withMarks } from '../storage/object-versions.ts';
 import { findTable, putRows, putTable } from '../storage/row-tables.ts';
 import { operationReference, runOperations } from './recorded-runs.ts';
 
@@ -62,12 +62,11 @@ export interface RunDefinition {
 const maxTrials = 1_000_000;
 const maxScorers = 100;
 
-interface DefinitionRequest {
+interface DefinitionRequest extends Access {
   project_id: string;
   evaluation_ref: string;
   model_ref: string;
   account: string;
-  maySee: ProjectFilter;
 }
 
 /**
@@ -78,10 +77,10 @@ export async function resolveDefinition(
   transaction: Transaction,
   request: DefinitionRequest,
 ): Promise<{ definition: RunDefinition; leftOut: LeftOutScorer[]; name: string | null }> {
-  const { project_id, account, maySee } = request;
-  const evaluation = await readVersion(transaction, request.evaluation_ref, 'Evaluation', maySee);
+  const { project_id, account } = request;
+  const evaluation = await readVersion(transaction, request.evaluation_ref, 'Evaluation', request);
   if (evaluation.className !== 'Evaluation') throw wrongClass('evaluation', 'Evaluation', evaluation.className);
-  const model = await readVersion(transaction, request.model_ref, 'Model', maySee);
+  const model = await readVersion(transaction, request.model_ref, 'Model', request);
   const llmModel = parseLlmModel(model.val);
   if (!llmModel) throw wrongClass('model', 'LLMStructuredCompletionModel', model.className);
   const { dataset, scorers, trials = 1, evaluation_name } = objectOrEmpty(evaluation.val);
@@ -90,12 +89,12 @@ export async function resolveDefinition(
   const count = rows.rowCount * Number(trials);
   if (count > maxTrials) throw new Refusal(400, `A run has at most ${maxTrials} predictions, not ${count}`);
   const operation = (name: string) => operationReference(transaction, { project_id, name, account });
-  const resolved = await resolveScorers(transaction, Array.isArray(scorers) ? scorers : [], maySee, operation);
+  const resolved = await resolveScorers(transaction, Array.isArray(scorers) ? scorers : [], request, operation);
   return {
     definition: {
       evaluation: evaluation.reference,
       model: model.reference,
-      request: await modelRequest(transaction, llmModel, maySee),
+      request: await modelRequest(transaction, llmModel, request),
       operations: { trial: await operation(runOperations.trial), predict: await operation(`${model.name}.predict`) },
       scorers: resolved.scorers,
       ...rows,
@@ -123,24 +122,20 @@ async function readVersion(
   transaction: Transaction,
   text: unknown,
   kind: string,
-  maySee: ProjectFilter,
+  access: Access,
 ): Promise<StoredVersion> {
-  const found = await findStored(transaction, text, maySee);
+  const found = await findStored(transaction, text, access);
   if (!found) throw new Refusal(404, `${kind} ${text} not found`);
   return found;
 }
 
-async function findStored(
-  transaction: Transaction,
-  text: unknown,
-  maySee: ProjectFilter,
-): Promise<StoredVersion | undefined> {
+async function findStored(transaction: Transaction, text: unknown, access: Access): Promise<StoredVersion | undefined> {
   const parsed: Reference | undefined = typeof text === 'string' ? parseReference(text) : undefined;
-  const row = parsed?.kind === 'object' ? await findReferenced(transaction, parsed, maySee) : undefined;
+  const row = parsed?.kind === 'object' ? await findReferenced(transaction, parsed, access.maySee) : undefined;
   if (!row) return undefined;
   const { project_id, object_id, digest, leaf_object_class } = row;
   const reference = objectReference(project_id, object_id, digest);
-  const val = withMarks(JSON.parse(row.content), row);
+  const val = withMarks(await parseContent(row, access), row);
   return { reference, project_id, name: object_id, className: leaf_object_class ?? 'a plain object', val };
 }
 
@@ -148,9 +143,10 @@ async function findStored(
 async function readDataset(
   transaction: Transaction,
   dataset: unknown,
-  { project_id, account, maySee }: DefinitionRequest,
+  request: DefinitionRequest,
 ): Promise<Pick<RunDefinition, 'table' | 'rowCount' | 'rowReference'>> {
-  const { val, className, reference, ...stored } = await readVersion(transaction, dataset, 'Dataset', maySee);
+  const { project_id, account } = request;
+  const { val, className, reference, ...stored } = await readVersion(transaction, dataset, 'Dataset', request);
   if (className !== 'Dataset') throw wrongClass('dataset', 'Dataset', className);
   const { rows } = objectOrEmpty(val);
   if (Array.isArray(rows)) {
@@ -165,7 +161,7 @@ async function readDataset(
     }
     return { table, rowCount: rows.length, rowReference: null };
   }
-  const found = await findRowTable(transaction, rows, maySee);
+  const found = await findRowTable(transaction, rows, request);
   if (!found) throw new Refusal(400, `The dataset ${stored.name} has no rows that can be read`);
   return { ...found, rowReference: `${reference}/attr/rows/id/` };
 }
@@ -174,11 +170,11 @@ async function readDataset(
 async function findRowTable(
   transaction: Transaction,
   rows: unknown,
-  maySee: ProjectFilter,
+  access: Access,
 ): Promise<Pick<RunDefinition, 'table' | 'rowCount'> | undefined> {
   const reference = typeof rows === 'string' ? parseReference(rows) : undefined;
   const project_id = `${reference?.entity}/${reference?.project}`;
-  if (reference?.kind !== 'table' || !maySee(project_id)) return undefined;
+  if (reference?.kind !== 'table' || !access.maySee(project_id)) return undefined;
   const table = { project_id, table_digest: reference.name };
   const found = await findTable(transaction, table);
   return found && { table, rowCount: found.row_count };
@@ -188,19 +184,19 @@ async function findRowTable(
 export async function countPlanned(
   transaction: Transaction,
   evaluationReference: unknown,
-  maySee: ProjectFilter,
+  access: Access,
 ): Promise<number> {
-  const evaluation = await findStored(transaction, evaluationReference, maySee);
+  const evaluation = await findStored(transaction, evaluationReference, access);
   const { dataset, trials = 1 } = objectOrEmpty(evaluation?.val);
-  const { rows } = objectOrEmpty((await findStored(transaction, dataset, maySee))?.val);
-  const rowCount = Array.isArray(rows) ? rows.length : (await findRowTable(transaction, rows, maySee))?.rowCount;
+  const { rows } = objectOrEmpty((await findStored(transaction, dataset, access))?.val);
+  const rowCount = Array.isArray(rows) ? rows.length : (await findRowTable(transaction, rows, access))?.rowCount;
   return (rowCount ?? 0) * Number(trials);
 }
 
 async function resolveScorers(
   transaction: Transaction,
   scorers: readonly unknown[],
-  maySee: ProjectFilter,
+  access: Access,
   operation: (name: string) => Promise<string>,
 ): Promise<{ scorers: RunScorer[]; leftOut: LeftOutScorer[] }> {
   if (scorers.length > maxScorers) throw new Refusal(400, `A run has at most ${maxScorers} scorers`);
@@ -208,9 +204,9 @@ async function resolveScorers(
   const leftOut: LeftOutScorer[] = [];
   const keys = new Map<string, number>();
   for (const text of scorers) {
-    const stored = await findStored(transaction, text, maySee);
+    const stored = await findStored(transaction, text, access);
     const parsed = stored && parseScorer(stored.val);
-    const parts = parsed ? await resolveScorer(transaction, parsed, maySee) : reasonToLeaveOut(text, stored);
+    const parts = parsed ? await resolveScorer(transaction, parsed, access) : reasonToLeaveOut(text, stored);
     if (typeof parts === 'string') {
       leftOut.push({
         scorer: stored?.reference ?? (typeof text === 'string' ? text : JSON.stringify(text)),
@@ -243,7 +239,7 @@ type ScorerParts = RunScorer extends infer Scorer
 async function resolveScorer(
   transaction: Transaction,
   parsed: RunnableScorer,
-  maySee: ProjectFilter,
+  access: Access,
 ): Promise<ScorerParts | string> {
   if (parsed.type === 'comparison') {
     const { scorer } = parsed;
@@ -259,15 +255,15 @@ async function resolveScorer(
   }
   const { model, scoring_prompt, scoring_prompt_ref, column_map, reply_schema } = parsed.scorer;
   const llmModel =
-    typeof model === 'string' ? parseLlmModel((await findStored(transaction, model, maySee))?.val) : model;
+    typeof model === 'string' ? parseLlmModel((await findStored(transaction, model, access))?.val) : model;
   if (!llmModel) return 'Its model was not found, or is no LLMStructuredCompletionModel.';
   const text = scoring_prompt_ref ?? scoring_prompt;
   if (text == null) return 'It has no scoring_prompt.';
   const prompt = parseReference(text)
-    ? messagesOfPrompt(await readPrompt(transaction, text, maySee))
+    ? messagesOfPrompt(await readPrompt(transaction, text, access))
     : [{ role: 'user', content: text }];
   if (!prompt) return `Its prompt ${text} was not found.`;
-  const request = await modelRequest(transaction, llmModel, maySee);
+  const request = await modelRequest(transaction, llmModel, access);
   const columns = column_map ?? {};
   return { kind: 'judge', request, prompt, columns, replySchema: reply_schema ?? null };
 }
@@ -278,13 +274,13 @@ const parameters = ['temperature', 'top_p', 'max_tokens', 'presence_penalty', 'f
 async function modelRequest(
   transaction: Transaction,
   { llm_model_id, default_params }: LlmModel,
-  maySee: ProjectFilter,
+  access: Access,
 ): Promise<ModelRequest> {
   const given = objectOrEmpty(default_params);
   const { prompt, messages_template, response_format } = given;
   let messages: unknown[] = Array.isArray(messages_template) ? messages_template.map(withoutNulls) : [];
   if (typeof prompt === 'string') {
-    const stored = messagesOfPrompt(await readPrompt(transaction, prompt, maySee));
+    const stored = messagesOfPrompt(await readPrompt(transaction, prompt, access));
     if (!stored) throw new Refusal(404, `Prompt ${prompt} not found`);
     messages = stored;
   }

@@ -1,6 +1,7 @@
 import type { RecordedCall } from '../../contract/calls.ts';
 import { objectOrEmpty } from '../../core/json/json-object.ts';
 import { meanOf, ScoreLists } from '../../core/statistics/score-lists.ts';
+import type { RequestBudget } from '../request-budget.ts';
 import { recordEvents } from '../storage/call-events.ts';
 import type { Database, Transaction } from '../storage/database.ts';
 import { sumUsage } from './predict-and-score.ts';
@@ -16,12 +17,13 @@ export async function summarizeTrials(
   database: Database,
   project_id: string,
   runId: string,
+  budget: RequestBudget,
 ): Promise<{ output: Record<string, unknown>; summary: Record<string, unknown> }> {
   const lists = new ScoreLists({ keepsTexts: false });
   const latencies: number[] = [];
   const status_counts = { success: 0, error: 0 };
   let usage: ReturnType<typeof sumUsage> = {};
-  for await (const calls of readTrials(database, project_id, [runId])) {
+  for await (const calls of readTrials(database, project_id, [runId], budget)) {
     for (const call of calls) {
       lists.add(scoresOf(call));
       const summary = objectOrEmpty(call.summary);

@@ -2,10 +2,12 @@ import { setTimeout as wait } from 'node:timers/promises';
 import type { Log } from '../../core/log.ts';
 import { nextTurn } from '../../core/turns.ts';
 import type { ModelClient } from '../inference/model-client.ts';
+import { type MemoryPool, RequestBudget } from '../request-budget.ts';
 import { recordEvents } from '../storage/call-events.ts';
 import type { Database } from '../storage/database.ts';
 import { deleteJobs, type EvaluationJob, renewLease } from '../storage/evaluation-jobs.ts';
-import { selectRows } from '../storage/row-tables.ts';
+import { selectPlaces, selectRows } from '../storage/row-tables.ts';
+import { toStorableText } from '../storage/storable-text.ts';
 import { applyScorer, type Outcome, predict } from './predict-and-score.ts';
 import { readCallsById } from './recorded-runs.ts';
 import type { RunDefinition } from './run-definition.ts';
@@ -23,6 +25,7 @@ import {
 export interface WorkerContext {
   database: Database;
   modelClient: ModelClient;
+  memoryPool: MemoryPool;
   log: Log;
   /** Identifies this process among those that work on runs. */
   owner: string;
@@ -57,7 +60,7 @@ const openPerRequest = 3;
 const gatheringMs = 25;
 
 /** Rows up to this size are read together, ahead of their trials. */
-const maxPreparedChars = 64 * 1024;
+const maxPreparedBytes = 256 * 1024;
 
 /**
  * Works on one run, whose lease its process holds. Each transaction that stores results renews the lease and stores which
@@ -75,6 +78,7 @@ export class RunWorker {
   readonly #asking = new Set<number>();
   /** The first trial that neither waits nor has begun. */
   #nextTrial: number;
+  #isYielding = false;
   #unstored: Unstored[] = [];
   /** Aborts when there is something to store. */
   #wakeUp = new AbortController();
@@ -97,6 +101,7 @@ export class RunWorker {
         const isHeld = await this.#sync();
         if (isHeld && this.#isDone) await this.#endRun();
         if (!isHeld || this.#isDone) return this.#stop.abort();
+        if (this.#isYielding && this.#active.size === 0) break;
         await this.#fillUp();
         this.#begin();
         await this.#waitForNextSync();
@@ -116,6 +121,16 @@ export class RunWorker {
   stop(): void {
     this.#stop.abort();
     this.#wakeUp.abort();
+  }
+
+  /** Ends the turn of the run: begins no more trials, and gives the lease up once those that have begun have ended. */
+  yield(): void {
+    this.#isYielding = true;
+    this.#wakeUp.abort();
+  }
+
+  get isYielding(): boolean {
+    return this.#isYielding;
   }
 
   get #isDone(): boolean {
@@ -159,7 +174,7 @@ export class RunWorker {
     const unread = this.#waiting.filter(({ row }) => row === undefined);
     if (unread.length === 0) return;
     const indexes = unread.map(({ trial }) => this.#rowIndexOf(trial));
-    const rows = await this.#readRows([...new Set(indexes)], maxPreparedChars);
+    const rows = await this.#readRows([...new Set(indexes)], maxPreparedBytes);
     for (const waiting of unread) {
       const row = rows.get(this.#rowIndexOf(waiting.trial));
       if (row) waiting.row = row;
@@ -170,15 +185,12 @@ export class RunWorker {
     return trial % this.#definition.rowCount;
   }
 
-  /** Reads rows by their places in the dataset, without those that are longer than `maxChars`. */
-  async #readRows(indexes: readonly number[], maxChars?: number): Promise<Map<number, TrialRow>> {
+  /** Reads rows by their places in the dataset, without those that take more memory than `maxBytes`. */
+  async #readRows(indexes: readonly number[], maxBytes: number): Promise<Map<number, TrialRow>> {
     const { table, rowReference } = this.#definition;
-    const rows = await this.#context.database.read((transaction) => {
-      const query = selectRows(transaction, table).where('row_index', 'in', indexes);
-      return (
-        maxChars === undefined ? query : query.where(({ fn }) => fn('length', ['content']), '<=', maxChars)
-      ).execute();
-    });
+    const rows = await this.#context.database.read((transaction) =>
+      selectRows(transaction, table).where('row_index', 'in', indexes).where('memory_bytes', '<=', maxBytes).execute(),
+    );
     return new Map(
       rows.map(({ row_index, row_digest, content }) => {
         const value = JSON.parse(content) as TrialRow['value'];
@@ -192,6 +204,7 @@ export class RunWorker {
     const { concurrency } = this.#job;
     while (
       !this.#stop.signal.aborted &&
+      !this.#isYielding &&
       this.#waiting.length > 0 &&
       this.#asking.size < concurrency &&
       // Trials whose results wait to be stored do not hold up others, but their number is limited.
@@ -218,11 +231,24 @@ export class RunWorker {
     }
   }
 
-  async #runTrial({ trial, mayHaveResults, row: preparedRow }: WaitingTrial): Promise<void> {
+  /** Runs a trial on its row. While it runs, a large row counts as memory of the account that started the run. */
+  async #runTrial(waiting: WaitingTrial): Promise<void> {
+    const { row } = waiting;
+    if (row) return this.#runOnRow(waiting, row);
+    const index = this.#rowIndexOf(waiting.trial);
+    await this.#withBudget(async (budget) => {
+      const [place] = await this.#context.database.read((transaction) =>
+        selectPlaces(transaction, this.#definition.table).where('row_index', '=', index).execute(),
+      );
+      await budget.reserve(place!.memory_bytes);
+      const rows = await this.#readRows([index], place!.memory_bytes);
+      await this.#runOnRow(waiting, rows.get(index)!);
+    });
+  }
+
+  async #runOnRow({ trial, mayHaveResults }: WaitingTrial, row: TrialRow): Promise<void> {
     const { modelClient } = this.#context;
     const { signal } = this.#stop;
-    const index = this.#rowIndexOf(trial);
-    const row = preparedRow ?? (await this.#readRows([index])).get(index)!;
     const trialEvents = new TrialEvents(this.#job, this.#definition, trial, row);
     const outcomes = mayHaveResults ? await this.#readOutcomes(trialEvents) : new Map<string, TimedOutcome>();
     let prediction = outcomes.get(trialEvents.predictionId);
@@ -259,12 +285,15 @@ export class RunWorker {
   async #readOutcomes(trialEvents: TrialEvents): Promise<Map<string, TimedOutcome>> {
     const outcomes = new Map<string, TimedOutcome>();
     const ids = [trialEvents.predictionId, ...this.#definition.scorers.map((scorer) => trialEvents.scoreId(scorer))];
-    for await (const calls of readCallsById(this.#context.database, this.#job.project_id, ids)) {
-      for (const call of calls) {
-        const outcome = outcomeOf(call);
-        if (outcome) outcomes.set(call.id, outcome);
+    const { database } = this.#context;
+    await this.#withBudget(async (budget) => {
+      for await (const calls of readCallsById(database, this.#job.project_id, ids, budget)) {
+        for (const call of calls) {
+          const outcome = outcomeOf(call);
+          if (outcome) outcomes.set(call.id, outcome);
+        }
       }
-    }
+    });
     return outcomes;
   }
 
@@ -281,10 +310,22 @@ export class RunWorker {
     if (this.#asking.delete(trial)) this.#begin();
   }
 
+  /** Reads with a budget, as a request of the account that started the run would. */
+  async #withBudget<T>(read: (budget: RequestBudget) => Promise<T>): Promise<T> {
+    const budget = new RequestBudget(this.#context.memoryPool, this.#job.account);
+    try {
+      return await read(budget);
+    } finally {
+      budget.close();
+    }
+  }
+
   /** Records the end of the run with the summary of its scores. */
   async #endRun(): Promise<void> {
     const { project_id, call_id, account } = this.#job;
-    const { output, summary } = await summarizeTrials(this.#context.database, project_id, call_id);
+    const { output, summary } = await this.#withBudget((budget) =>
+      summarizeTrials(this.#context.database, project_id, call_id, budget),
+    );
     const run = { id: call_id, trace_id: call_id, inputs: { self: this.#definition.evaluation } };
     await this.#context.database.write(async (transaction) => {
       if ((await deleteJobs(transaction, project_id, [call_id])) === 0) return;
@@ -295,5 +336,7 @@ export class RunWorker {
 
 async function timed(work: () => Promise<Outcome>): Promise<TimedOutcome> {
   const started_at = new Date().toISOString();
-  return { started_at, ...(await work()), ended_at: new Date().toISOString() };
+  const { exception, ...outcome } = await work();
+  const ended_at = new Date().toISOString();
+  return { started_at, ...outcome, ...(exception !== undefined && { exception: toStorableText(exception) }), ended_at };
 }

@@ -1,12 +1,13 @@
 import type { EndedCall, StartedCall } from '../../contract/calls.ts';
 import type { ResultOf } from '../../contract/endpoints.ts';
-import { inBatches } from '../../core/in-batches.ts';
+import { inBatches, inBatchesBySize } from '../../core/in-batches.ts';
 import { normalizeTimestamp } from '../../core/timestamps.ts';
-import { countChars, toCallRow, toJson } from './call-rows.ts';
+import { toCallRow, toJson } from './call-rows.ts';
 import type { Transaction } from './database.ts';
 import type { Tables } from './database-tables.ts';
 import { newIds } from './ids.ts';
 import { deleteByIds, inChunks } from './in-chunks.ts';
+import { memoryBytesOf } from './memory-bytes.ts';
 
 type IdentifiedStart = StartedCall & { id: string; trace_id: string };
 /** An end of a call, its name, or both. It waits in `early_call_ends` for the start of the call. */
@@ -15,7 +16,7 @@ type CallChange = Tables['early_call_ends'];
 /** Stays below the database engines' limits on parameters. */
 const rowsPerInsert = 100;
 /** Keeps an insert from blocking the event loop. */
-const charsPerInsert = 512 * 1024;
+const bytesPerInsert = 2 * 1024 * 1024;
 
 /**
  * Records starts and ends of calls of any projects, in a write transaction. What is recorded does not change: of several
@@ -64,12 +65,14 @@ async function recordEventsOf(
   for (const start of starts) {
     const { id } = start;
     if (recorded.has(id) || deleted.has(id) || newCalls.has(id)) continue;
-    newCalls.set(id, withChange(toNewCallRow(start, account), pendingChanges.get(id)));
+    const newCall = toNewCallRow(start, account);
+    newCalls.set(id, { ...newCall, display_name: pendingChanges.get(id)?.display_name ?? newCall.display_name });
   }
   const pendingEnds = new Map<string, CallChange>();
   for (const end of ends.map(toCallChange)) {
+    if (pendingChanges.get(end.id)?.ended_at) continue;
     const newCall = newCalls.get(end.id);
-    if (newCall) newCalls.set(end.id, withChange(newCall, end));
+    if (newCall) newCalls.set(end.id, withEnd(newCall, end));
     else if (recorded.has(end.id)) await endCall(transaction, end);
     else if (!deleted.has(end.id) && !pendingEnds.has(end.id)) pendingEnds.set(end.id, end);
   }
@@ -77,28 +80,31 @@ async function recordEventsOf(
     await transaction.insertInto('calls').values(rows).execute();
   }
   const startedLate = [...newCalls.keys()].filter((id) => pendingChanges.has(id));
+  for (const id of startedLate) await applyPendingEnd(transaction, project_id, id);
   await deleteByIds(transaction, 'early_call_ends', project_id, startedLate);
   await storePendingEnds(transaction, [...pendingEnds.values()]);
   return new Map([...recorded].map(([id, { trace_id }]) => [id, trace_id]));
 }
 
-/** Splits rows into lists that one statement each inserts, without blocking the event loop for long. */
-function* insertsOf(rows: readonly Tables['calls'][]): Generator<Tables['calls'][]> {
-  let list: Tables['calls'][] = [];
-  let chars = 0;
-  for (const row of rows) {
-    if (list.length === rowsPerInsert || (list.length > 0 && chars + row.chars > charsPerInsert)) {
-      yield list;
-      list = [];
-      chars = 0;
-    }
-    list.push(row);
-    chars += row.chars;
-  }
-  if (list.length > 0) yield list;
+/** Ends a call with the end that arrived before its start, if there is one. Ends may be large, so each is read by itself. */
+async function applyPendingEnd(transaction: Transaction, project_id: string, id: string): Promise<void> {
+  const change = await transaction
+    .selectFrom('early_call_ends')
+    .selectAll()
+    .where('project_id', '=', project_id)
+    .where('id', '=', id)
+    .executeTakeFirst();
+  if (change?.ended_at) await endCall(transaction, change);
 }
 
-/** Returns what is stored about calls: their rows, whether they were deleted, and their pending changes. */
+/** Splits rows into lists that one statement each inserts, without blocking the event loop for long. */
+function* insertsOf(rows: readonly Tables['calls'][]): Generator<Tables['calls'][]> {
+  for (const list of inBatchesBySize(rows, bytesPerInsert, ({ memory_bytes }) => memory_bytes)) {
+    yield* inBatches(list, rowsPerInsert);
+  }
+}
+
+/** Returns what is stored about calls: their rows, whether they were deleted, and the pending changes, without the values. */
 async function findStored(transaction: Transaction, project_id: string, ids: string[]) {
   const find = <Row extends { id: string }>(query: (chunk: string[]) => Promise<Row[]>) =>
     inChunks(ids, query).then((rows) => new Map(rows.map((row) => [row.id, row])));
@@ -106,7 +112,7 @@ async function findStored(transaction: Transaction, project_id: string, ids: str
     transaction
       .selectFrom('calls')
       // No index has the last column. Without it, SQLite would look for the ids in the whole index of traces.
-      .select(['id', 'trace_id', 'chars'])
+      .select(['id', 'trace_id', 'memory_bytes'])
       .where('project_id', '=', project_id)
       .where('id', 'in', chunk)
       .execute(),
@@ -122,7 +128,7 @@ async function findStored(transaction: Transaction, project_id: string, ids: str
   const pendingChanges = await find((chunk) =>
     transaction
       .selectFrom('early_call_ends')
-      .selectAll()
+      .select(['id', 'ended_at', 'display_name'])
       .where('project_id', '=', project_id)
       .where('id', 'in', chunk)
       .execute(),
@@ -148,30 +154,27 @@ function toNewCallRow(start: IdentifiedStart, account: string): Tables['calls'] 
 }
 
 function toCallChange({ project_id, id, ended_at, exception, output, summary }: EndedCall): CallChange {
+  const values = { exception: exception || null, output: toJson(output), summary: toJson(summary) };
   return {
     project_id,
     id,
     ended_at: normalizeTimestamp(ended_at)!,
     display_name: null,
-    exception: exception || null,
-    output: toJson(output),
-    summary: toJson(summary),
+    memory_bytes: memoryBytesOf(...Object.values(values)),
+    ...values,
   };
 }
 
-/** Applies a change to a new call: its name replaces that of the call, its end counts only if the call has none. */
-function withChange(call: Tables['calls'], change: CallChange | undefined): Tables['calls'] {
-  if (!change) return call;
-  const display_name = change.display_name ?? call.display_name;
-  if (call.ended_at !== null || change.ended_at === null) return { ...call, display_name };
-  const { ended_at, exception, output, summary } = change;
-  const chars = call.chars + countChars(exception, output, summary);
-  return { ...call, display_name, ended_at, exception, output, summary, chars };
+/** Ends a new call that has not ended. */
+function withEnd(call: Tables['calls'], end: CallChange): Tables['calls'] {
+  if (call.ended_at !== null) return call;
+  const { ended_at, exception, output, summary } = end;
+  return { ...call, ended_at, exception, output, summary, memory_bytes: call.memory_bytes + end.memory_bytes };
 }
 
 /** Ends a recorded call that has not ended. */
 async function endCall(transaction: Transaction, end: CallChange): Promise<void> {
-  const { project_id, id, ended_at, exception, output, summary } = end;
+  const { project_id, id, ended_at, exception, output, summary, memory_bytes } = end;
   await transaction
     .updateTable('calls')
     .set((eb) => ({
@@ -179,7 +182,7 @@ async function endCall(transaction: Transaction, end: CallChange): Promise<void>
       exception,
       output,
       summary,
-      chars: eb('chars', '+', countChars(exception, output, summary)),
+      memory_bytes: eb('memory_bytes', '+', memory_bytes),
     }))
     .where('project_id', '=', project_id)
     .where('id', '=', id)
@@ -198,6 +201,7 @@ async function storePendingEnds(transaction: Transaction, ends: readonly CallCha
           .columns(['project_id', 'id'])
           .doUpdateSet(({ ref }) => ({
             ended_at: ref('excluded.ended_at'),
+            memory_bytes: ref('excluded.memory_bytes'),
             exception: ref('excluded.exception'),
             output: ref('excluded.output'),
             summary: ref('excluded.summary'),
@@ -207,6 +211,8 @@ async function storePendingEnds(transaction: Transaction, ends: readonly CallCha
       .execute();
   }
 }
+
+const unended = { ended_at: null, memory_bytes: 0, exception: null, output: null, summary: null };
 
 /** Names a call, in a write transaction; an empty name removes its name. A call that has not arrived is named when it does. */
 export async function nameCall(
@@ -225,7 +231,7 @@ export async function nameCall(
   } else if (!deleted.has(id)) {
     await transaction
       .insertInto('early_call_ends')
-      .values({ project_id, id, display_name, ended_at: null, exception: null, output: null, summary: null })
+      .values({ ...unended, project_id, id, display_name })
       .onConflict((conflict) => conflict.columns(['project_id', 'id']).doUpdateSet({ display_name }))
       .execute();
   }

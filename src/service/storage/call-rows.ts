@@ -2,15 +2,16 @@ import type { RecordedCall } from '../../contract/calls.ts';
 import { parseReference } from '../../contract/references.ts';
 import type { Members } from '../../core/json/json-object.ts';
 import { type Tables, tables } from './database-tables.ts';
+import { memoryBytesOf } from './memory-bytes.ts';
 
 /** Columns with JSON. They are the largest, so a query reads only those that it needs. */
 export const jsonColumns = ['attributes', 'inputs', 'output', 'summary', 'data'] as const;
 export type JsonColumn = (typeof jsonColumns)[number];
 
-type SmallColumn = Exclude<keyof Tables['calls'], JsonColumn | 'chars'>;
+type SmallColumn = Exclude<keyof Tables['calls'], JsonColumn | 'memory_bytes'>;
 /** Columns that every query of calls reads. */
 export const smallColumns = Object.keys(tables.calls.columns).filter(
-  (column): column is SmallColumn => column !== 'chars' && !(jsonColumns as readonly string[]).includes(column),
+  (column): column is SmallColumn => column !== 'memory_bytes' && !(jsonColumns as readonly string[]).includes(column),
 );
 
 type KeyColumn = 'project_id' | 'id' | 'op_name' | 'trace_id' | 'started_at' | 'ended_at';
@@ -26,31 +27,28 @@ export type CallRow = Pick<Tables['calls'], SmallColumn> & Partial<Pick<Tables['
 /** The members of a call that every row has. */
 type RowKey = Pick<Tables['calls'], KeyColumn>;
 
+const membersWithColumns = new Set<string>([
+  ...keyColumns,
+  ...textColumns,
+  ...jsonColumns.filter((column) => column !== 'data'),
+]);
+
 /** Returns the row of a call: its key, and the other recorded members, in which members of the key are ignored. */
 export function toCallRow(key: RowKey, members: Members): Tables['calls'] {
-  const rest = { ...members };
-  for (const name of keyColumns) delete rest[name];
-  const texts = Object.fromEntries(
-    textColumns.map((name) => {
-      const value = toText(rest[name]);
-      delete rest[name];
-      return [name, value];
-    }),
-  ) as Pick<Tables['calls'], (typeof textColumns)[number]>;
-  const { attributes, inputs, output, summary, ...others } = rest;
+  const texts = Object.fromEntries(textColumns.map((name) => [name, toText(members[name])])) as Pick<
+    Tables['calls'],
+    (typeof textColumns)[number]
+  >;
+  const others = Object.entries(members).filter(([name]) => !membersWithColumns.has(name));
   const values = {
-    attributes: toJson(attributes),
-    inputs: toJson(inputs),
-    output: toJson(output),
-    summary: toJson(summary),
-    data: JSON.stringify(others),
+    attributes: toJson(members.attributes),
+    inputs: toJson(members.inputs),
+    output: toJson(members.output),
+    summary: toJson(members.summary),
+    data: others.length === 0 ? '{}' : JSON.stringify(Object.fromEntries(others)),
   };
-  return { ...key, ...texts, ...values, chars: countChars(...Object.values(texts), ...Object.values(values)) };
-}
-
-/** Returns the number of characters of columns of a row. */
-export function countChars(...columns: (string | null)[]): number {
-  return columns.reduce((sum, column) => sum + (column?.length ?? 0), 0);
+  const memory_bytes = memoryBytesOf(...Object.values(texts), ...Object.values(values));
+  return { ...key, ...texts, memory_bytes, ...values };
 }
 
 /** Formats a recorded value for a JSON column; null for a missing one. */

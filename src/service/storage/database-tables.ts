@@ -16,6 +16,9 @@ const integer: Column<number> = { type: 'integer', isRequired: true };
 const double: Column<number> = { type: 'double precision', isRequired: true };
 const bytes: Column<Uint8Array> = { type: 'bytes', isRequired: true };
 
+/** The estimated memory that the row takes, so that large ones are read in small batches; before the columns that are large. */
+const memoryBytes = integer;
+
 /** What an engine calls the types of columns that engines name differently. */
 export interface ColumnTypes {
   /** Type of text columns, which sort in byte order. */
@@ -121,8 +124,7 @@ export const tables = {
       exception: optionalText,
       wb_user_id: optionalText,
       wb_run_id: optionalText,
-      /** Number of characters of the members that have no limit, so that large calls are read in small batches. */
-      chars: integer,
+      memory_bytes: memoryBytes,
       attributes: optionalText,
       inputs: optionalText,
       output: optionalText,
@@ -150,6 +152,7 @@ export const tables = {
       id: text,
       ended_at: optionalText,
       display_name: optionalText,
+      memory_bytes: memoryBytes,
       exception: optionalText,
       output: optionalText,
       summary: optionalText,
@@ -184,6 +187,7 @@ export const tables = {
       /** The class of the SDK that the object extends, and its own; null for a value without a class. */
       base_object_class: optionalText,
       leaf_object_class: optionalText,
+      memory_bytes: memoryBytes,
       content: text,
       ...origin,
     },
@@ -204,7 +208,10 @@ export const tables = {
   /** Lists of rows, such as those of datasets, by the digest of the list. */
   row_tables: table({ project_id: text, digest: text, row_count: integer, ...origin }, 'project_id, digest'),
   /** The rows of all lists by the digest of their content. */
-  row_contents: table({ project_id: text, digest: text, content: text }, 'project_id, digest'),
+  row_contents: table(
+    { project_id: text, digest: text, memory_bytes: memoryBytes, content: text },
+    'project_id, digest',
+  ),
   /** The places of the rows in their lists. */
   table_rows: table(
     { project_id: text, table_digest: text, row_index: integer, row_digest: text },
@@ -232,6 +239,7 @@ export const tables = {
       creator: optionalText,
       created_at: text,
       wb_user_id: text,
+      memory_bytes: memoryBytes,
     },
     'project_id, id, wb_user_id',
     {

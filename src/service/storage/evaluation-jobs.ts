@@ -1,3 +1,4 @@
+import { sql } from 'kysely';
 import type { Transaction } from './database.ts';
 import type { Tables } from './database-tables.ts';
 import { inChunks } from './in-chunks.ts';
@@ -9,7 +10,7 @@ export type EvaluationJob = Tables['evaluation_jobs'];
 export type RunKey = Pick<EvaluationJob, 'project_id' | 'call_id'>;
 
 /** The lease of a run: only the process that holds it works on the run. */
-export type RunLease = RunKey & Pick<EvaluationJob, 'owner' | 'beat'>;
+export type RunLease = RunKey & Pick<EvaluationJob, 'account' | 'owner' | 'beat'>;
 
 /** The first trial that has not begun, and those that have begun and not ended. */
 export interface RunPosition {
@@ -32,12 +33,20 @@ export async function putJob(
     .execute();
 }
 
-/** Returns the leases of the runs that processes with a model provider work on, those of the oldest runs first. */
+/**
+ * Returns the leases of the runs that processes with a model provider work on: the oldest run of each account, then the second
+ * oldest of each, and so on.
+ */
 export async function listLeases(transaction: Transaction, provider: string): Promise<RunLease[]> {
-  return transaction
+  const numbered = transaction
     .selectFrom('evaluation_jobs')
-    .select(['project_id', 'call_id', 'owner', 'beat'])
-    .where('provider', '=', provider)
+    .select(['project_id', 'call_id', 'account', 'owner', 'beat', 'created_at'])
+    .select(sql<number>`row_number() over (partition by account order by created_at, call_id)`.as('number_of_account'))
+    .where('provider', '=', provider);
+  return transaction
+    .selectFrom(numbered.as('numbered'))
+    .select(['project_id', 'call_id', 'account', 'owner', 'beat'])
+    .orderBy('number_of_account')
     .orderBy('created_at')
     .orderBy('call_id')
     .limit(maxListedJobs)
@@ -47,7 +56,7 @@ export async function listLeases(transaction: Transaction, provider: string): Pr
 /** Makes a process the owner of a run, in a write transaction. Returns undefined if the lease has changed since it was read. */
 export async function takeLease(
   transaction: Transaction,
-  { project_id, call_id, beat }: RunLease,
+  { project_id, call_id, beat }: RunKey & Pick<RunLease, 'beat'>,
   owner: string,
 ): Promise<EvaluationJob | undefined> {
   await transaction

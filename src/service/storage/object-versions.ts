@@ -2,9 +2,11 @@ import { classMembers } from '../../contract/objects.ts';
 import { objectReference, parseReference, type Reference } from '../../contract/references.ts';
 import { canonicalJson } from '../../core/json/canonical-json.ts';
 import { isJsonObject } from '../../core/json/json-object.ts';
+import type { RequestBudget } from '../request-budget.ts';
 import type { ProjectFilter, Transaction } from './database.ts';
 import type { Tables } from './database-tables.ts';
 import { contentDigest } from './digest.ts';
+import { memoryBytesOf } from './memory-bytes.ts';
 
 /** Identifies a stored version of an object. */
 export interface VersionId {
@@ -62,7 +64,14 @@ export async function putVersion(transaction: Transaction, object: NewObject): P
   const content = canonicalJson(object.content);
   await transaction
     .insertInto('objects')
-    .values({ ...object, digest, version_index, content, created_at: new Date().toISOString() })
+    .values({
+      ...object,
+      digest,
+      version_index,
+      memory_bytes: memoryBytesOf(content),
+      content,
+      created_at: new Date().toISOString(),
+    })
     .execute();
   return { object_id, digest, version_index, reference };
 }
@@ -109,10 +118,26 @@ export async function findReferenced(
   return findVersion(transaction, { project_id, object_id: name, version });
 }
 
+/** What a request may see, and its budget, which holds the memory of what it reads. */
+export interface Access {
+  maySee: ProjectFilter;
+  budget: RequestBudget;
+}
+
 /** Returns the content of a prompt by its reference; undefined if there is no such prompt in the projects that may be seen. */
-export async function readPrompt(transaction: Transaction, reference: string, maySee: ProjectFilter): Promise<unknown> {
+export async function readPrompt(transaction: Transaction, reference: string, access: Access): Promise<unknown> {
   const named = parseReference(reference);
   if (named?.kind !== 'object') return undefined;
-  const found = await findReferenced(transaction, named, maySee);
-  return found?.base_object_class === objectClasses.prompt[0] ? JSON.parse(found.content) : undefined;
+  const found = await findReferenced(transaction, named, access.maySee);
+  return found?.base_object_class === objectClasses.prompt[0] ? parseContent(found, access) : undefined;
+}
+
+/** Parses the content of a version. @throws Refusal 413 if the budget does not allow it. */
+export async function parseContent(
+  { content, memory_bytes }: Pick<Tables['objects'], 'content' | 'memory_bytes'>,
+  { budget }: Access,
+): Promise<unknown> {
+  budget.hold(memory_bytes, 'use smaller objects');
+  await budget.parse(memory_bytes);
+  return JSON.parse(content);
 }

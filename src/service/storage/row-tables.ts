@@ -2,7 +2,12 @@ import type { PathStep } from '../../contract/references.ts';
 import { inBatches } from '../../core/in-batches.ts';
 import { Pacer } from '../../core/turns.ts';
 import type { Transaction } from './database.ts';
+import type { Tables } from './database-tables.ts';
 import { inChunks } from './in-chunks.ts';
+import { memoryBytesOf } from './memory-bytes.ts';
+
+/** JSON, and the memory in bytes that it takes with its value. */
+export type StoredValue = Pick<Tables['row_contents'], 'content' | 'memory_bytes'>;
 
 /** Identifies a stored list of rows. */
 export interface TableKey {
@@ -25,7 +30,10 @@ export async function putRows(
   // Every process inserts in the same order, so that two processes with the same rows never wait for each other.
   const distinct = [...new Map(digests.map((digest, index) => [digest, index]))].sort(([a], [b]) => (a < b ? -1 : 1));
   for (const batch of inBatches(distinct, rowsPerInsert)) {
-    const values = batch.map(([digest, index]) => ({ project_id, digest, content: JSON.stringify(rows[index]) }));
+    const values = batch.map(([digest, index]) => {
+      const content = JSON.stringify(rows[index]);
+      return { project_id, digest, memory_bytes: memoryBytesOf(content), content };
+    });
     await transaction
       .insertInto('row_contents')
       .values(values)
@@ -113,8 +121,8 @@ export async function findUnknownRow(
   return digests.find((digest) => !known.has(digest));
 }
 
-/** Returns the rows of a list with their places and contents, as a query to be narrowed and ordered. */
-export function selectRows(transaction: Transaction, { project_id, table_digest }: TableKey) {
+/** Returns the rows of a list with their places and sizes, as a query to be narrowed and ordered. */
+export function selectPlaces(transaction: Transaction, { project_id, table_digest }: TableKey) {
   return transaction
     .selectFrom('table_rows')
     .innerJoin('row_contents', (join) =>
@@ -122,26 +130,33 @@ export function selectRows(transaction: Transaction, { project_id, table_digest 
         .onRef('row_contents.project_id', '=', 'table_rows.project_id')
         .onRef('row_contents.digest', '=', 'table_rows.row_digest'),
     )
-    .select(['row_index', 'row_digest', 'content'])
+    .select(['row_index', 'row_digest', 'memory_bytes'])
     .where('table_rows.project_id', '=', project_id)
     .where('table_digest', '=', table_digest);
+}
+
+/** Returns the rows of a list as {@link selectPlaces} does, with their contents. */
+export function selectRows(transaction: Transaction, key: TableKey) {
+  return selectPlaces(transaction, key).select('content');
 }
 
 /**
  * Reads the row to which a step from a list leads: by its place in the list, or by its digest, for which any row of the
  * project will do: the digest names its content. Undefined if there is none.
  */
-export async function findRow(transaction: Transaction, table: TableKey, { edge, name }: PathStep): Promise<unknown> {
-  let row: { content: string } | undefined;
+export async function findRow(
+  transaction: Transaction,
+  table: TableKey,
+  { edge, name }: PathStep,
+): Promise<StoredValue | undefined> {
   if (edge === 'id') {
-    row = await transaction
+    return transaction
       .selectFrom('row_contents')
-      .select('content')
+      .select(['content', 'memory_bytes'])
       .where('project_id', '=', table.project_id)
       .where('digest', '=', name)
       .executeTakeFirst();
-  } else if (edge === 'index' && /^\d{1,9}$/.test(name)) {
-    row = await selectRows(transaction, table).where('row_index', '=', Number(name)).executeTakeFirst();
   }
-  return row && JSON.parse(row.content);
+  if (edge !== 'index' || !/^\d{1,9}$/.test(name)) return undefined;
+  return selectRows(transaction, table).where('row_index', '=', Number(name)).executeTakeFirst();
 }

@@ -51,12 +51,15 @@ async function start(
 }
 
 describe('connections to the HTTP server', () => {
-  it('are closed beyond the maximum', async () => {
+  it('beyond the maximum close the one that has been without a request for longest', async () => {
     const { port } = await start({ maxConnections: 2 });
-    const kept = [open(port, 'POST'), open(port, 'POST')];
-    await Promise.all(kept.map((socket) => once(socket, 'connect')));
-    const refused = open(port, 'POST');
-    await new Promise((resolve) => refused.once('close', resolve));
+    const first = open(port, 'POST');
+    const closed = new Promise((resolve) => first.once('close', resolve));
+    await once(first, 'connect');
+    const kept = [open(port, 'POST')];
+    await once(kept[0]!, 'connect');
+    kept.push(open(port, 'POST'));
+    await closed;
     expect(kept.map(({ readyState }) => readyState)).toEqual(['open', 'open']);
   });
 });

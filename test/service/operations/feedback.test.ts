@@ -58,6 +58,7 @@ describe('createFeedback', () => {
         creator: 'Ada',
         created_at: body.created_at,
         wb_user_id: 'tester',
+        memory_bytes: 992,
       },
     ]);
   });

@@ -386,10 +386,10 @@ describe('queryObjects', () => {
     for (const name of ['a', 'b', 'c']) await create(name, 'short', { project_id: 'p/large' });
     await execute(
       service.data,
-      `update objects set content = '"' || ${longText(23_000_000)} || '"' where project_id = 'p/large'`,
+      `update objects set content = '"' || ${longText(45_000_000)} || '"', memory_bytes = 180000000 where project_id = 'p/large'`,
     );
     const reason =
-      'The values have more than 67108864 characters: ask for fewer versions at once, or for metadata_only';
+      'The request needs more than 512 MiB of memory: ask for fewer versions at once, or for metadata_only';
     expect(await post('/objs/query', { project_id: 'p/large' })).toMatchObject({ status: 413, body: { reason } });
     expect(await query({ project_id: 'p/large', metadata_only: true })).toHaveLength(3);
     expect(await query({ project_id: 'p/large', limit: 1 })).toHaveLength(1);

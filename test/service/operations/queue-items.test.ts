@@ -211,8 +211,8 @@ describe('queryQueueItems', () => {
     await execute(
       data,
       `with recursive numbers(n) as (select 1 union all select n + 1 from numbers where n < 5000)
-       insert into feedback (project_id, id, wb_user_id, weave_ref, feedback_type, payload, queue_id, created_at)
-       select 'p/q', 'f' || n, 'ada', 'weave:///p/q/call/c1', 'mood', '{}', 'judged', '2026-01-01T00:00:00.000Z' from numbers`,
+       insert into feedback (project_id, id, wb_user_id, weave_ref, feedback_type, payload, queue_id, created_at, memory_bytes)
+       select 'p/q', 'f' || n, 'ada', 'weave:///p/q/call/c1', 'mood', '{}', 'judged', '2026-01-01T00:00:00.000Z', 100 from numbers`,
     );
     expect((await judged.query('judged', request)).body).toEqual({ items: [expect.any(Object), expect.any(Object)] });
   });

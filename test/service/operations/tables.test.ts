@@ -147,9 +147,9 @@ describe('queryTable', () => {
     const { digest } = await create([{ n: 1 }, { n: 2 }, { n: 3 }], 'p/large');
     await execute(
       service.data,
-      `update row_contents set content = '{"text":"' || ${longText(23_000_000)} || '"}' where project_id = 'p/large'`,
+      `update row_contents set content = '{"text":"' || ${longText(45_000_000)} || '"}', memory_bytes = 180000000 where project_id = 'p/large'`,
     );
-    const reason = 'The values have more than 67108864 characters: ask for fewer rows at once, with limit and offset';
+    const reason = 'The request needs more than 512 MiB of memory: ask for fewer rows at once, with limit and offset';
     expect(await post('/table/query', { project_id: 'p/large', digest })).toMatchObject({
       status: 413,
       body: { reason },

@@ -81,6 +81,30 @@ describe('predictions of an evaluation', () => {
     expect(summary.evaluations).toMatchObject([{ trial_count: 7, error_count: 6 }]);
   });
 
+  it('are recorded as errors of their rows when the reply cannot be stored or read again', async () => {
+    const nested = (levels: number): string =>
+      `{"choices":[{"message":{"content":${'['.repeat(levels)}${']'.repeat(levels)}}}]}`;
+    const { trials, status } = await run(
+      ({ messages }, response) => {
+        const name = messages[0]!.content;
+        if (name === 'deep') response.end(nested(5000));
+        else if (name === 'nested') response.end(nested(450));
+        else if (name === 'nul')
+          response.writeHead(400).end(JSON.stringify({ error: { message: 'no\0thing \ud800' } }));
+        else return 'a\0b \ud800';
+        return undefined;
+      },
+      ['deep', 'nested', 'nul', 'text'],
+    );
+    expect(status.code).toBe('complete');
+    expect(trials).toMatchObject({
+      deep: failure('The reply of the model provider is nested deeper than 500 levels.'),
+      nested: failure('The reply of the model is nested deeper than 400 levels.'),
+      nul: failure('The model provider responded with status 400: no\ufffdthing \ufffd'),
+      text: { model_output: 'a\0b \ud800', error: null },
+    });
+  });
+
   it('are not requested again when a reply does not arrive in time', async () => {
     const { trials, asked } = await run(() => undefined, ['slow'], undefined, { replyTimeoutMs: 1000 });
     expect(trials).toMatchObject({ slow: failure('The model provider did not reply within 1 s.') });
@@ -103,6 +127,32 @@ describe('predictions of an evaluation', () => {
 });
 
 describe('judges of an evaluation', () => {
+  it('get the messages of their model with the variables filled in, and fail for one that is unknown', async () => {
+    const asked: string[] = [];
+    const judgeWith = (setup: EvaluationSetup, name: string, content: string) => {
+      const default_params = { messages_template: [{ role: 'system', content }] };
+      return setup.judge(name, { model: { llm_model_id: 'judge', default_params }, scoring_prompt: 'Good?' });
+    };
+    const { trials } = await run(
+      ({ model, messages }) => {
+        if (model === 'judge') asked.push(messages.map(({ content }) => content).join(' / '));
+        return 'fine';
+      },
+      ['first'],
+      async (setup) => [
+        await judgeWith(setup, 'filled', 'Judge {output} for {question}.'),
+        await judgeWith(setup, 'broken', 'Judge {s}.'),
+      ],
+    );
+    expect(asked).toEqual(['Judge fine for first. / Good?']);
+    expect(trials).toMatchObject({
+      first: {
+        scores: { filled: 'fine' },
+        scorer_errors: { broken: 'Missing template variable s; known variables: inputs, output, question' },
+      },
+    });
+  });
+
   const schema = { type: 'object', properties: { passed: { type: 'boolean' } }, required: ['passed'] };
   const judges = async (setup: EvaluationSetup) => [
     await setup.judge('rated', {

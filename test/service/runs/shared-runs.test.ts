@@ -1,8 +1,8 @@
 import { setTimeout as wait } from 'node:timers/promises';
 import { describe, expect, it, vi } from 'vitest';
 import type { RunnerLimits } from '../../../src/service/runs/evaluation-runner.ts';
-import { execute, startTestService, temporaryData } from '../../support/embedded-service.ts';
-import { EvaluationSetup } from '../../support/evaluation-setup.ts';
+import { execute, startTestService, temporaryData, withStore } from '../../support/embedded-service.ts';
+import { EvaluationSetup, project_id } from '../../support/evaluation-setup.ts';
 import { type ScriptedModel, startScriptedModel } from '../../support/scripted-model.ts';
 
 const rows = Array.from({ length: 40 }, (_, index) => ({ question: `q${index}` }));
@@ -60,6 +60,40 @@ describe('a run', () => {
     model.release();
     for (const id of runs) expect(await setup.ended(id, 60_000)).toMatchObject({ code: 'complete' });
     expect(model.asked).toHaveLength(6 * rows.length);
+  });
+
+  it('begins at once when another account has all four turns of its process', async () => {
+    const model = await startModel(true);
+    const { data, service, setup, run } = await startRun(model, 2);
+    const { evaluation_ref, model_ref } = (await setup.results([run])).summary.evaluations[0];
+    const runs = [run];
+    for (let more = 0; more < 3; more += 1) {
+      runs.push(await setup.start(evaluation_ref, model_ref, { concurrency: 2 }));
+    }
+    await expect.poll(() => model.openRequests).toBe(8);
+    const { password } = await withStore(data, (store) => store.addUser('other', 'all'));
+    const authorization = `Basic ${Buffer.from(`other:${password}`).toString('base64')}`;
+    const request = { project_id, evaluation_ref, model_ref, concurrency: 3 };
+    const started = await service.send('POST', '/evaluations/evaluate_model', authorization, request);
+    await expect.poll(() => model.openRequests).toBe(11);
+    model.release();
+    for (const id of [...runs, started.body.call_id])
+      expect(await setup.ended(id, 60_000)).toMatchObject({ code: 'complete' });
+    expect(model.asked).toHaveLength(5 * rows.length);
+  });
+
+  it('takes the place of one whose turn was long, which goes on later without asking again', async () => {
+    const model = await startModel(true);
+    const { setup, run } = await startRun(model, 2, { turnMs: 1, ...shortLease });
+    const { evaluation_ref, model_ref } = (await setup.results([run])).summary.evaluations[0];
+    const runs = [run];
+    for (let more = 0; more < 4; more += 1) {
+      runs.push(await setup.start(evaluation_ref, model_ref, { concurrency: 2 }));
+    }
+    await expect.poll(() => model.openRequests).toBe(10);
+    model.release();
+    for (const id of runs) expect(await setup.ended(id, 60_000)).toMatchObject({ code: 'complete' });
+    expect(model.asked).toHaveLength(5 * rows.length);
   });
 
   it('is given up by a process that has lost its lease, and continues when the new holder stops', async () => {

@@ -91,6 +91,16 @@ describe('the data file', () => {
     chmodSync(fileURLToPath(new URL('.', `file://${data}`)), 0o700);
   });
 
+  it.skipIf(process.platform !== 'linux').each([
+    ['/dev/null/x/heddle.db', '/dev/null/x is not a folder'],
+    ['/proc/x/y/heddle.db', 'ENOENT'],
+  ])('is reported as impossible at %s', async (data, reason) => {
+    await expect(startTestService({ data })).rejects.toMatchObject({
+      code: 'service_unavailable',
+      message: `The data file ${data} cannot be created (${reason}).`,
+    });
+  });
+
   it('rejects text that SQLite would alter: NUL characters and unpaired surrogates', async () => {
     const service = await startTestService({ data: temporaryFile('heddle.db') });
     const feedback = { project_id: 'p/q', weave_ref: 'weave:///p/q/call/c', feedback_type: 'note', payload: {} };

@@ -1,9 +1,9 @@
-import { closeSync, existsSync, fchownSync, mkdirSync, openSync, statSync } from 'node:fs';
+import { closeSync, existsSync, fchownSync, openSync, statSync } from 'node:fs';
 import { dirname } from 'node:path';
 import type { DatabaseSyncInstance } from '@photostructure/sqlite';
 import { Kysely, SqliteDialect, sql } from 'kysely';
 import { HeddleError } from '../../../core/errors.ts';
-import { checkFolder, statRegularFile } from '../../../core/secrets/private-file.ts';
+import { checkFolder, makeFolder, statRegularFile } from '../../../core/secrets/private-file.ts';
 import type { Database } from '../database.ts';
 import type { Tables } from '../database-tables.ts';
 import { runTransaction } from '../run-transaction.ts';
@@ -63,7 +63,7 @@ function createPrivateFile(file: string): void {
     // Opens new files only: closing a second descriptor of an open data file would drop the locks SQLite holds on it.
     if (statRegularFile(file)) return;
     if (!existsSync(folder)) checkFolder(folder);
-    mkdirSync(folder, { recursive: true, mode: 0o700 });
+    makeFolder(folder, 0o700);
     const descriptor = openSync(file, 'wx', 0o600);
     // A file that root makes in the folder of another user remains usable for that user, like SQLite's own files.
     const { uid, gid } = statSync(folder);
@@ -71,7 +71,7 @@ function createPrivateFile(file: string): void {
     closeSync(descriptor);
   } catch (cause) {
     const { code, message } = cause as NodeJS.ErrnoException;
-    const isFolder = statSync(folder, { throwIfNoEntry: false })?.isDirectory() ?? true;
+    const isFolder = mayBeFolder(folder);
     // Another process created it at the same time.
     if (code === 'EEXIST' && isFolder) return;
     const reason = isFolder ? code : `${folder} is not a folder`;
@@ -82,6 +82,14 @@ function createPrivateFile(file: string): void {
       hint: `${code ? 'Check the permissions of the folder' : 'Move it away'}, or set HEDDLE_DATA_DIR to another folder.`,
       cause,
     });
+  }
+}
+
+function mayBeFolder(path: string): boolean {
+  try {
+    return statSync(path, { throwIfNoEntry: false })?.isDirectory() ?? true;
+  } catch (error) {
+    return (error as NodeJS.ErrnoException).code !== 'ENOTDIR';
   }
 }
 

@@ -33,8 +33,8 @@ const maxCacheKiB = 32 * 1024;
 
 /** Opens a data file with the settings that several processes on one file need. */
 export function openConnection(open: OpenSqlite, file: string): DatabaseSyncInstance {
-  // SQLite's own wait blocks the event loop, so it stays short; retryWhileBusy waits longer.
-  const connection = new open(file, { timeout: 20 });
+  // SQLite's own wait would block the event loop, once for each change that waits; retryWhileBusy does not.
+  const connection = new open(file, { timeout: 0 });
   connection.exec(`PRAGMA synchronous = FULL; PRAGMA foreign_keys = ON; PRAGMA cache_size = -${maxCacheKiB}`);
   return connection;
 }
