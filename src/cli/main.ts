@@ -5,7 +5,7 @@ import { homedir } from 'node:os';
 
 try {
   await enableCompileCache();
-  const { run } = await import('./program.ts');
+  const { run } = await import('./run.ts');
   await run();
 } catch (error) {
   // `run` reports its own failures, so only the imports can fail here. They need a home folder and the files of heddle.

@@ -1,7 +1,9 @@
-import { execFile } from 'node:child_process';
+import { execFile, spawn } from 'node:child_process';
+import { once } from 'node:events';
 import { chownSync, cpSync, existsSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
 import module from 'node:module';
 import { dirname, join } from 'node:path';
+import { text } from 'node:stream/consumers';
 import { fileURLToPath } from 'node:url';
 import { describe, expect, it } from 'vitest';
 import { command, emptyHome, runProcess, temporaryFolder } from '../../support/heddle.ts';
@@ -42,20 +44,37 @@ describe('compile cache', () => {
   });
 });
 
+/** Copies the built command without the chunk of a module. @returns the path of the copy and the name of the chunk. */
+function withoutChunk(name: string, folder: string): { copy: string; chunk: string } {
+  const dist = join(folder, 'dist');
+  cpSync(dirname(command), dist, { recursive: true });
+  writeFileSync(join(folder, 'package.json'), '{"type":"module"}');
+  const chunk = readdirSync(join(dist, 'chunks')).find((file) => file.startsWith(`${name}-`))!;
+  rmSync(join(dist, 'chunks', chunk));
+  return { copy: join(dist, 'heddle.js'), chunk };
+}
+
 describe('a damaged installation', () => {
   it.each([
-    ['program', 'heddle: a file of the installation is missing or damaged; install heddle again. '],
-    ['stdio-server', 'heddle: unexpected failure: '],
-  ])('reports a missing %s chunk on stderr and exits with 1', async (name, message) => {
+    ['run', 'serve'],
+    ['program', 'status'],
+  ])('reports a missing %s chunk on stderr and exits with 1', async (name, subcommand) => {
     const folder = temporaryFolder();
-    const dist = join(folder, 'dist');
-    cpSync(dirname(command), dist, { recursive: true });
-    writeFileSync(join(folder, 'package.json'), '{"type":"module"}');
-    const chunk = readdirSync(join(dist, 'chunks')).find((file) => file.startsWith(`${name}-`))!;
-    rmSync(join(dist, 'chunks', chunk));
-    const { code, stdout, stderr } = await runProcess(['serve'], emptyHome(folder), '', join(dist, 'heddle.js'));
+    const { copy, chunk } = withoutChunk(name, folder);
+    const { code, stdout, stderr } = await runProcess([subcommand], emptyHome(folder), '', copy);
     expect([code, stdout]).toEqual([1, '']);
-    expect(stderr.startsWith(message)).toBe(true);
+    expect(stderr).toMatch(/^heddle: a file of the installation is missing or damaged; install heddle again\. /);
+    expect(stderr).toContain(chunk);
+  });
+
+  it('ends a server that cannot load what a request needs, while its input is still open', async () => {
+    const folder = temporaryFolder();
+    const { copy, chunk } = withoutChunk('connect', folder);
+    const child = spawn(process.execPath, [copy, 'serve'], { env: emptyHome(folder) });
+    child.stdin.write('{"jsonrpc":"2.0","id":1,"method":"prompts/list"}\n');
+    const [stdout, stderr, [code]] = await Promise.all([text(child.stdout), text(child.stderr), once(child, 'close')]);
+    expect([code, stdout]).toEqual([1, '']);
+    expect(stderr).toContain('heddle: unexpected failure: ');
     expect(stderr).toContain(chunk);
   });
 });
