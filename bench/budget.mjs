@@ -24,7 +24,8 @@ export function reportBudget({ start, calls, tokens }) {
   };
   const realItems = tokens.results.filter(({ what }) => /real items|with positions/.test(what));
   const rows = [
-    line('cold start to `initialize` / SDK v2', heddle.initialize / tutorial.initialize, 0.75),
+    line('cold start to `initialize` / SDK v2', heddle.initialize / tutorial.initialize, 0.4),
+    line('first call 300 ms after the list / SDK v2', heddle.firstPaused / tutorial.firstPaused, 0.7),
     line('memory when the tools are listed / SDK v2', heddle.listedMb / tutorial.listedMb, 1),
     ...['stdio', 'HTTP'].flatMap((transport) => [1, 50, 1000].map((limit) => call(transport, limit))),
     ...realItems.flatMap(({ what, o200k }) => [

@@ -3,18 +3,13 @@
 import { readdirSync, rmSync, writeFileSync } from 'node:fs';
 import { join, relative } from 'node:path';
 import { build } from 'esbuild';
-import { bundleOptions, root } from './bundle-options.mjs';
+import { root } from './bundle-options.mjs';
 import { declarations } from './declarations.mjs';
+import { distOptions } from './dist-options.mjs';
 import { noticesOf } from './notices.mjs';
 import { pageMetafiles } from './pages-plugin.mjs';
 
-const { metafile } = await build({
-  ...bundleOptions,
-  splitting: true,
-  entryPoints: { heddle: 'src/cli/main.ts', index: 'src/library.ts' },
-  chunkNames: 'chunks/[name]-[hash]',
-  outdir: 'dist',
-});
+const { metafile } = await build(await distOptions());
 const written = new Set(Object.keys(metafile.outputs));
 const texts = {
   'index.d.ts': await declarations(root),

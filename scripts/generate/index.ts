@@ -1,6 +1,7 @@
 import { execFileSync } from 'node:child_process';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
+import { SUPPORTED_PROTOCOL_VERSIONS } from '@modelcontextprotocol/server';
 import { docsClients } from './docs-clients.ts';
 import { docsCommandLine } from './docs-command-line.ts';
 import { docsConfiguration } from './docs-configuration.ts';
@@ -25,6 +26,7 @@ export async function generated(): Promise<Record<string, string>> {
     'src/tools/definition/listed.json': listedToolsFile(),
     'src/mcp/skills.json': formatted('skills.json', JSON.stringify(packedSkills())),
     'src/mcp/icon.json': formatted('icon.json', JSON.stringify(serverIcon())),
+    'src/mcp/revisions.json': formatted('revisions.json', JSON.stringify(SUPPORTED_PROTOCOL_VERSIONS)),
     'manifest.json': formatted('manifest.json', JSON.stringify(mcpbManifest(), null, 2)),
     'test/pins/tools.json': pinnedTools(),
     'docs/tools.md': docsTools(),

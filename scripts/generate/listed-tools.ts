@@ -1,5 +1,5 @@
 import * as z from 'zod';
-import { toMcpTool } from '../../src/mcp/server.ts';
+import { toMcpTool } from '../../src/mcp/server-facts.ts';
 import type { JsonSchema } from '../../src/tools/definition/arguments.ts';
 import type { ListedTool } from '../../src/tools/definition/registry.ts';
 import { allTools } from '../../src/tools/index.ts';

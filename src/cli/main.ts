@@ -1,6 +1,6 @@
 #!/usr/bin/env node
 try {
-  const { run } = await import('./program.ts');
+  const { run } = await import('./run.ts');
   await run();
 } catch (error) {
   // `run` reports its own failures, so only the imports can fail here. They need a home folder and the files of heddle.

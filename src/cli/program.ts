@@ -1,11 +1,10 @@
 import { Command } from 'commander';
 import { ownMember } from '../core/json/member-at.ts';
 import { version } from '../core/version.ts';
-import { onUncaught } from '../runtime/process-lifecycle.ts';
 import { keychainCommand } from './access/secrets.ts';
 import { invocation } from './invocation.ts';
 import { completeCommand } from './terminal/complete-line.ts';
-import { didYouMean, reportFailure, reportUsage, UsageError, wantsJson } from './terminal/report-failure.ts';
+import { didYouMean, reportUsage, UsageError, wantsJson } from './terminal/report-failure.ts';
 import { explain, styleHelp } from './usage/help.ts';
 
 /** Loads the function that adds a command to the program, only when the command runs or the help lists it. */
@@ -40,23 +39,10 @@ const headings: Record<string, readonly string[]> = {
 
 const hiddenCommands = [completeCommand, keychainCommand];
 
-/** Runs the command that the arguments name. Reports failures on stderr and sets the exit code. */
-export async function run(): Promise<void> {
-  const current = invocation();
-  const { args, environment, control, redactor, stdout } = current;
-  stdout.on('error', (error: NodeJS.ErrnoException) => {
-    // A reader such as `head` closed the pipe, which is no failure.
-    if (error.code !== 'EPIPE') throw error;
-    if (!current.isChanging) control.exit(0);
-  });
-  redactor.protectEnvironment(environment);
-  onUncaught(control, (error) => control.exit(reportFailure(error)));
-  try {
-    const program = await createProgram(commandsToLoad(args));
-    await program.parseAsync(args, { from: 'user' });
-  } catch (error) {
-    current.exitCode = reportFailure(error);
-  }
+/** Runs the command that the arguments name. @throws the failure of the command, or the mistake in how it was called. */
+export async function parseAndRun(args: readonly string[]): Promise<void> {
+  const program = await createProgram(commandsToLoad(args));
+  await program.parseAsync(args, { from: 'user' });
 }
 
 /** Creates the parser of the command line with these commands, by default with all that people use. */

@@ -1,25 +1,17 @@
 import * as z from 'zod';
+import { isPlainSegment, isProjectId, maxSegmentChars } from './path-segments.ts';
 
-/**
- * One segment of a URL path. Rejects everything that could leave the segment, literal or percent-encoded, and text that
- * UTF-8 cannot encode. A refinement, because not every reader of JSON Schema supports Unicode character classes.
- */
+/** One segment of a URL path. A refinement, because not every reader of JSON Schema supports Unicode character classes. */
 export const pathSegment = z
   .string()
-  .max(256)
-  .refine(
-    (text) => /^[^/\\%?#\s\p{Cc}]+$/u.test(text) && text !== '.' && text !== '..' && text.isWellFormed(),
-    'must be a plain identifier: not empty, without / \\ % ? # or white space',
-  );
+  .max(maxSegmentChars)
+  .refine(isPlainSegment, 'must be a plain identifier: not empty, without / \\ % ? # or white space');
 
 /** A project, written `entity/project`; both parts are path segments. */
 export const projectId = z
   .string()
-  .regex(/^[^/]+\/[^/]+$/, 'must have the shape entity/project')
-  .refine(
-    (text) => text.split('/').every((part) => pathSegment.safeParse(part).success),
-    'must have the shape entity/project',
-  )
+  .regex(/^[^/]+\/[^/]+$/, { error: 'must have the shape entity/project', abort: true })
+  .refine(isProjectId, 'must have the shape entity/project')
   .describe('Project that the call works in, written entity/project.');
 
 /** Splits a valid `entity/project`. */

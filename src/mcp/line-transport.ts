@@ -1,18 +1,12 @@
 import { once } from 'node:events';
 import type { Readable, Writable } from 'node:stream';
-import {
-  isJSONRPCNotification,
-  isJSONRPCRequest,
-  isJSONRPCResponse,
-  type JSONRPCMessage,
-  type RequestId,
-  type Transport,
-} from '@modelcontextprotocol/server';
+import type { JSONRPCMessage, RequestId } from '@modelcontextprotocol/server';
 import { InexactNumberError, parseExactJson } from '../core/json/json-numbers.ts';
 import { JsonLimitError } from '../core/json/parse-json.ts';
 import type { Log } from '../core/log.ts';
 import { maxBatchMessages } from './json-rpc.ts';
 import { messageJson } from './message-json.ts';
+import { isMessage, isRequest } from './message-kind.ts';
 
 /*
  * The SDK's stdio transport would end the connection at a line that is too long, leave messages that are not JSON-RPC
@@ -34,14 +28,12 @@ const invalidParams = -32_602;
 const serverBusy = -32_000;
 
 /** Carries JSON-RPC messages over a pair of streams, one per line, and refuses everything else. */
-export class LineTransport implements Transport {
-  onclose?: () => void;
-  onerror?: (error: Error) => void;
+export class LineTransport {
   onmessage?: (message: JSONRPCMessage) => void;
   readonly #output: Writable;
   readonly #log: Log;
   readonly #unanswered = new Set<unknown>();
-  #onAllAnswered = (): void => {};
+  #onAllAnswered: (() => void)[] = [];
   #parts: Buffer[] = [];
   #lineBytes = 0;
 
@@ -50,18 +42,13 @@ export class LineTransport implements Transport {
     this.#log = log;
   }
 
-  async start(): Promise<void> {}
-
+  /** Writes a message, which may be the response to a request. */
   async send(message: JSONRPCMessage): Promise<void> {
     this.#output.write(`${messageJson(message)}\n`);
     if (!('method' in message)) this.#settle(message.id);
   }
 
-  async close(): Promise<void> {
-    this.onclose?.();
-  }
-
-  /** Reads the input to its end and finishes. */
+  /** Reads the input to its end. */
   async read(input: Readable): Promise<void> {
     for await (const chunk of input) {
       this.#readChunk(chunk);
@@ -71,16 +58,17 @@ export class LineTransport implements Transport {
       }
     }
     this.#endLine();
-    await this.finish();
   }
 
   /** Waits a moment for the responses that are still missing. */
   async finish(): Promise<void> {
     if (this.#unanswered.size === 0) return;
-    await new Promise<void>((resolve) => {
-      this.#onAllAnswered = resolve;
-      setTimeout(resolve, answerGraceMs);
-    });
+    await Promise.race([this.answered(), new Promise((resolve) => setTimeout(resolve, answerGraceMs))]);
+  }
+
+  /** Waits until no request is without its response. */
+  async answered(): Promise<void> {
+    if (this.#unanswered.size > 0) await new Promise<void>((resolve) => this.#onAllAnswered.push(resolve));
   }
 
   #readChunk(chunk: Buffer): void {
@@ -157,14 +145,11 @@ export class LineTransport implements Transport {
   }
 
   #receive(message: unknown): void {
-    // For values that are not messages, the SDK's checks cost much more than this one.
-    const hasVersion = (Object(message) as { jsonrpc?: unknown }).jsonrpc === '2.0';
-    const isRequest = hasVersion && isJSONRPCRequest(message);
-    if (isRequest && this.#unanswered.has(message.id)) {
+    if (isRequest(message) && this.#unanswered.has(message.id)) {
       this.#refuse(message.id, 'a request with this id is still waiting for its response');
-    } else if (isRequest && this.#unanswered.size >= maxRequests) {
+    } else if (isRequest(message) && this.#unanswered.size >= maxRequests) {
       this.#refuse(message.id, `more than ${maxRequests} requests`, serverBusy);
-    } else if (isRequest || (hasVersion && (isJSONRPCNotification(message) || isJSONRPCResponse(message)))) {
+    } else if (isMessage(message)) {
       this.#track(message);
       this.onmessage?.(message);
     } else {
@@ -182,7 +167,8 @@ export class LineTransport implements Transport {
   /** Notes that a request has been answered, or will not be. */
   #settle(id: unknown): void {
     this.#unanswered.delete(id);
-    if (this.#unanswered.size === 0) this.#onAllAnswered();
+    if (this.#unanswered.size > 0) return;
+    for (const resolve of this.#onAllAnswered.splice(0)) resolve();
   }
 
   #refuse(id: RequestId | undefined, reason: string, code = invalidRequest): void {

@@ -7,7 +7,6 @@ import {
   type Implementation,
   inputRequired,
   inputResponse,
-  type ListToolsResult,
   ProtocolError,
   ProtocolErrorCode,
   type Resource,
@@ -21,27 +20,18 @@ import { HeddleError } from '../core/errors.ts';
 import { ownMember } from '../core/json/member-at.ts';
 import type { McpCallStart } from '../core/observer.ts';
 import type { Redactor } from '../core/secrets/redaction.ts';
-import { version } from '../core/version.ts';
 import type { Progress } from '../records/call-context.ts';
 import { shortName } from '../text/names.ts';
 import { tools as allTools, type ListedTool } from '../tools/definition/registry.ts';
 import type { ToolContext } from '../tools/definition/tool.ts';
 import { complete } from './completions.ts';
-import icon from './icon.json' with { type: 'json' };
 import { listedPrompt, type PromptDefinition, promptResult, prompts } from './mcp-prompts.ts';
 import { noteJson } from './message-json.ts';
 import { completionOfVariable, listedTemplates, listQueueResources, readResource } from './resources.ts';
 import { type CallOptions, errorText, runTool, type ToolOutcome } from './run-tool.ts';
-import {
-  getSkill,
-  getSkillParams,
-  isSkill,
-  listSkills,
-  listSkillsParams,
-  readSkill,
-  skillsExtension,
-} from './skills.ts';
-import { appsExtension, listedViews, readView, viewLink } from './view-resources.ts';
+import { capabilities, listCacheHint, serverInfo, toMcpTool } from './server-facts.ts';
+import { getSkill, getSkillParams, isSkill, listSkills, listSkillsParams, readSkill } from './skills.ts';
+import { listedViews, readView } from './view-resources.ts';
 import { InputRequired, originOf, watchCall } from './watch-call.ts';
 
 /** Options that all MCP servers of one runtime share. */
@@ -61,30 +51,13 @@ const runIdKey = 'io.github.heddle-mcp/run_id';
 /** Minimum time between two progress notifications of a call. */
 const progressIntervalMs = 250;
 
-/** Clients may keep lists for an hour: they change only with heddle's version and configuration. */
-const listCacheHint = { ttlMs: 3_600_000, cacheScope: 'private' } as const;
-
 /** Queues come and go while a client is connected. */
 const queueCacheHint = { ttlMs: 60_000, cacheScope: 'private' } as const;
-
-/** Returns a tool in the form of `tools/list`. */
-export function toMcpTool(tool: ListedTool): ListToolsResult['tools'][number] {
-  const { name, title, description, inputJsonSchema, outputJsonSchema, hints, view } = tool;
-  return {
-    name,
-    title,
-    description,
-    inputSchema: inputJsonSchema as ListToolsResult['tools'][number]['inputSchema'],
-    outputSchema: outputJsonSchema as ListToolsResult['tools'][number]['outputSchema'],
-    annotations: { title, ...hints },
-    ...(view !== undefined && { _meta: viewLink(view) }),
-  };
-}
 
 /** Returns a function that creates an MCP server with the offered tools, their prompts and the resources. */
 export function serverFactory(options: McpServerOptions): ServerFactory {
   return () => {
-    const server = new Server({ name: 'heddle', title: 'heddle', version, icons: [icon] }, protocolOptions(options));
+    const server = new Server(serverInfo, protocolOptions(options));
     registerHandlers(server, options);
     return server;
   };
@@ -93,13 +66,7 @@ export function serverFactory(options: McpServerOptions): ServerFactory {
 /** Returns the options of the SDK's server: capabilities, instructions and cache hints. */
 export function protocolOptions({ instructions }: McpServerOptions): ServerOptions {
   return {
-    capabilities: {
-      tools: { listChanged: false },
-      prompts: { listChanged: false },
-      resources: { listChanged: false },
-      completions: {},
-      extensions: { [appsExtension]: {}, [skillsExtension]: {} },
-    },
+    capabilities,
     instructions,
     cacheHints: {
       'tools/list': listCacheHint,

@@ -6,9 +6,6 @@ import {
 } from '@modelcontextprotocol/server';
 import * as z from 'zod';
 
-/** The extension for skills: instructions for jobs that take several tool calls. */
-export const skillsExtension = 'io.modelcontextprotocol/skills';
-
 const cacheHint = { ttlMs: 3_600_000, cacheScope: 'public' } as const;
 
 export const listSkillsParams = z.looseObject({});

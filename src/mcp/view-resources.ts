@@ -1,9 +1,6 @@
 import { type ReadResourceResult, ResourceNotFoundError } from '@modelcontextprotocol/server';
 import { views } from '../board/views.ts';
 
-/** The extension for Views, which clients show beside a conversation (MCP Apps). */
-export const appsExtension = 'io.modelcontextprotocol/ui';
-
 const mimeType = 'text/html;profile=mcp-app';
 const _meta = { ui: { prefersBorder: true } };
 
@@ -16,11 +13,6 @@ export const listedViews = views.map(({ uri, name, title, description }) => ({
   mimeType,
   _meta,
 }));
-
-/** Returns the `_meta` that links a tool to its View. Older clients know only the second key. */
-export function viewLink(uri: string): Record<string, unknown> {
-  return { ui: { resourceUri: uri, visibility: ['model', 'app'] }, 'ui/resourceUri': uri };
-}
 
 /**
  * Reads a View. Clients may keep it for an hour.

@@ -1,7 +1,6 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import envPaths from 'env-paths';
-import * as z from 'zod';
 import { type HeddleError, notConfigured } from '../core/errors.ts';
 import { parseStrictJson } from '../core/json/strict-json.ts';
 import { findOwnFile, replacePrivateFile, statRegularFile } from '../core/secrets/private-file.ts';
@@ -25,11 +24,6 @@ export function configFileIn({ config }: Folders): string {
 export function credentialsFileIn({ config }: Folders): string {
   return join(config, 'credentials.json');
 }
-
-const scalar = z.union([z.string(), z.number(), z.boolean()]);
-const configFileShape = z.looseObject({
-  profiles: z.record(z.string(), z.record(z.string(), scalar)).optional(),
-});
 
 /** A profile's values by key; never secrets. */
 export type Profile = Record<string, string | number | boolean>;
@@ -82,19 +76,55 @@ export function checkProfilesFile(folders: Folders): void {
   }
 }
 
-function readConfigFile(file: string): z.output<typeof configFileShape> {
+interface ConfigFile {
+  profiles?: Record<string, Profile>;
+  [member: string]: unknown;
+}
+
+function readConfigFile(file: string): ConfigFile {
   try {
     if (!statRegularFile(file)) return {};
-    return configFileShape.parse(parseStrictJson(readFileSync(file)));
+    const content = parseStrictJson(readFileSync(file));
+    const faults = shapeFaults(content);
+    if (faults.length > 0) throw new Error(faults.join('\n'));
+    return content as ConfigFile;
   } catch (error) {
     throw unusable(file, error);
   }
 }
 
+/** Lists what is wrong with the shape of a configuration file. By hand, because a start reads it before it loads any schema. */
+function shapeFaults(content: unknown): string[] {
+  if (typeOf(content) !== 'object') return [`✖ Invalid input: expected object, received ${typeOf(content)}`];
+  const { profiles = {} } = content as ConfigFile;
+  const notRecord = (value: unknown, path: string): string =>
+    `✖ Invalid input: expected record, received ${typeOf(value)}\n  → at ${path}`;
+  if (typeOf(profiles) !== 'object') return [notRecord(profiles, 'profiles')];
+  const named = Object.entries(profiles).map(([name, profile]) => ({ profile, path: `profiles${memberPath(name)}` }));
+  const isRecord = ({ profile }: { profile: unknown }): boolean => typeOf(profile) === 'object';
+  const scalars = ['string', 'number', 'boolean'];
+  return [
+    ...named.filter((one) => !isRecord(one)).map(({ profile, path }) => notRecord(profile, path)),
+    ...named.filter(isRecord).flatMap(({ profile, path }) =>
+      Object.entries(profile)
+        .filter(([, value]) => !scalars.includes(typeof value))
+        .map(([key]) => `✖ Invalid input\n  → at ${path}${memberPath(key)}`),
+    ),
+  ];
+}
+
+function typeOf(value: unknown): string {
+  if (value === null) return 'null';
+  return Array.isArray(value) ? 'array' : typeof value;
+}
+
+function memberPath(name: string): string {
+  return /^[\w$]+$/.test(name) ? `.${name}` : `[${JSON.stringify(name)}]`;
+}
+
 function unusable(file: string, cause: unknown): HeddleError {
-  const reason = cause instanceof z.ZodError ? z.prettifyError(cause) : (cause as Error).message;
   return notConfigured(
-    `The configuration file ${file} cannot be used: ${reason}`,
+    `The configuration file ${file} cannot be used: ${(cause as Error).message}`,
     'Fix or remove the file, or correct its permissions, then try again.',
   );
 }

@@ -1,10 +1,9 @@
 import { defaultTimeoutsMs, inferencePrefix } from '../contract/endpoint.ts';
-import { projectId } from '../contract/identifiers.ts';
+import { isProjectId } from '../contract/path-segments.ts';
 import { databaseUrls } from '../core/database-url.ts';
 import { isLoopbackHost } from '../core/http/loopback.ts';
 import { logLevels } from '../core/log.ts';
 import type { StoreKind } from './profiles.ts';
-import { defaultKeychainTimeoutsMs } from './secrets/keychain-store.ts';
 
 /** One setting: where its value can come from, how its text is parsed, and its help text. */
 export interface Setting<T = unknown> {
@@ -26,6 +25,12 @@ export interface Setting<T = unknown> {
   /** Parses the text, given where it came from. Throws an Error whose message says what the text must be. */
   parse?: (text: string, from?: SourceKind) => T;
 }
+
+/**
+ * Default time limits of the keychain in milliseconds. Writing and removing get longer, because they may ask the user to
+ * unlock the keychain.
+ */
+export const defaultKeychainTimeoutsMs = { read: 5_000, write: 60_000 } as const;
 
 export type SourceKind = 'flag' | 'environment' | 'profile' | StoreKind | 'default' | 'unset';
 
@@ -70,7 +75,7 @@ function asDatabaseUrl(text: string, from?: SourceKind): string {
 }
 
 function asProject(text: string): string {
-  if (!projectId.safeParse(text).success) throw new Error('must have the shape entity/project');
+  if (!isProjectId(text)) throw new Error('must have the shape entity/project');
   return text;
 }
 

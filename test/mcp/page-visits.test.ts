@@ -4,6 +4,7 @@ import { expect, it, onTestFinished, vi } from 'vitest';
 import { ServiceClient } from '../../src/client/service-client.ts';
 import { Redactor } from '../../src/core/secrets/redaction.ts';
 import { connect } from '../../src/mcp/connect.ts';
+import { FrontDoor } from '../../src/mcp/front-door.ts';
 import { LineTransport } from '../../src/mcp/line-transport.ts';
 import { serverFactory } from '../../src/mcp/server.ts';
 import { tools } from '../../src/tools/definition/registry.ts';
@@ -59,7 +60,11 @@ it('reads a page of items three times at most between one JSON.parse and one JSO
   const transport = new LineTransport(output, () => {});
   const options = { project: 'a/b', text: 'compact' as const, maxResultChars: 1_000_000, instructions: '' };
   const service = async () => client;
-  const close = connect(serverFactory({ ...options, service, log: () => {}, redactor, tools }), transport, () => {});
+  const close = connect(
+    serverFactory({ ...options, service, log: () => {}, redactor, tools }),
+    new FrontDoor(transport, { ...options, tools }),
+    () => {},
+  );
   onTestFinished(close);
   void transport.read(input);
   const lines = createInterface(output)[Symbol.asyncIterator]();

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { runtimeOptions } from '../../src/cli/access/secrets.ts';
+import { runtimeOptions } from '../../src/cli/access/runtime-options.ts';
 import { openRuntime, type Runtime } from '../../src/runtime/runtime.ts';
 import { resolveSettings } from '../../src/settings/resolve-settings.ts';
 import { emptyHome, inInvocation, noFolders, temporaryFolder } from '../support/heddle.ts';

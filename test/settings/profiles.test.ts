@@ -59,6 +59,25 @@ describe('a profile', () => {
     expect(readFileSync(file, 'utf8')).toBe(text);
   });
 
+  it.each([
+    ['[]', '✖ Invalid input: expected object, received array'],
+    ['{"profiles":null}', '✖ Invalid input: expected record, received null\n  → at profiles'],
+    ['{"profiles":{"a":{},"b":5}}', '✖ Invalid input: expected record, received number\n  → at profiles.b'],
+    [
+      '{"profiles":{"a":{"x":null,"y":true},"b c":{"q":{}},"d":"e"}}',
+      [
+        '✖ Invalid input: expected record, received string\n  → at profiles.d',
+        '✖ Invalid input\n  → at profiles.a.x',
+        '✖ Invalid input\n  → at profiles["b c"].q',
+      ].join('\n'),
+    ],
+  ])('is not read from a file of another shape: %s', (text, reason) => {
+    const folders = temporaryFolders();
+    const file = configFileIn(folders);
+    writeFileSync(file, text);
+    expect(() => readProfiles(folders)).toThrow(`The configuration file ${file} cannot be used: ${reason}`);
+  });
+
   it.each(['__proto__', 'constructor', 'toString'])(
     'is not found under the name %s unless the file has it',
     async (name) => {

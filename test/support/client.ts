@@ -1,6 +1,6 @@
 import { Client, InMemoryTransport, type Transport } from '@modelcontextprotocol/client';
 import { StdioClientTransport } from '@modelcontextprotocol/client/stdio';
-import { runtimeOptions } from '../../src/cli/access/secrets.ts';
+import { runtimeOptions } from '../../src/cli/access/runtime-options.ts';
 import { withInvocation } from '../../src/cli/invocation.ts';
 import { connect } from '../../src/mcp/connect.ts';
 import { serverFactory } from '../../src/mcp/server.ts';

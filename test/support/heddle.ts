@@ -6,7 +6,7 @@ import { join } from 'node:path';
 import { PassThrough, Readable } from 'node:stream';
 import { fileURLToPath } from 'node:url';
 import { type Invocation, withInvocation } from '../../src/cli/invocation.ts';
-import { run as runProgram } from '../../src/cli/program.ts';
+import { run as runProgram } from '../../src/cli/run.ts';
 import { Redactor } from '../../src/core/secrets/redaction.ts';
 import type { Folders } from '../../src/settings/profiles.ts';
 import { onEnd } from './on-end.ts';

@@ -1,8 +1,3 @@
-import type { Log } from '../../core/log.ts';
-import type { Redactor } from '../../core/secrets/redaction.ts';
-import { lineLog } from '../../runtime/line-log.ts';
-import type { RuntimeOptions } from '../../runtime/runtime.ts';
-import { cacheCredentials } from '../../runtime/stored-credentials.ts';
 import { credentialsFileIn, type StoreKind } from '../../settings/profiles.ts';
 import type { ResolvedSettings } from '../../settings/resolve-settings.ts';
 import { type Credentials, resolveCredentials } from '../../settings/secrets/credentials.ts';
@@ -28,19 +23,4 @@ export async function readCredentials(resolved: ResolvedSettings): Promise<Crede
   const { username, password, token } = credentials;
   invocation().redactor.protect(password, token, password && `${username}:${password}`);
   return credentials;
-}
-
-/** Returns the options of a command's runtime. It shares the redactor with reports of crashes. */
-export function runtimeOptions(resolved: ResolvedSettings): RuntimeOptions & { redactor: Redactor } {
-  return {
-    credentials: cacheCredentials(resolved, readCredentials),
-    redactor: invocation().redactor,
-    log: logOf(resolved),
-  };
-}
-
-/** Creates the log of a command, which writes lines to stderr. */
-export function logOf({ values }: ResolvedSettings): Log {
-  const { redactor, stderr } = invocation();
-  return lineLog(stderr, values.logLevel, values.logFormat, (text) => redactor.redact(text));
 }

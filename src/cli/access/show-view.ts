@@ -7,7 +7,7 @@ import { printLine } from '../terminal/print.ts';
 import { UsageError } from '../terminal/report-failure.ts';
 import { settingsOf } from '../usage/flags.ts';
 import { openBrowser } from './open-browser.ts';
-import { runtimeOptions } from './secrets.ts';
+import { runtimeOptions } from './runtime-options.ts';
 
 interface ShownView {
   uri: `ui://${string}`;

@@ -5,7 +5,7 @@ import { openRuntime } from '../../runtime/runtime.ts';
 import { withInterrupt } from '../invocation.ts';
 import { showProgress } from '../terminal/progress.ts';
 import { requireProjectSetting, settingsOf } from '../usage/flags.ts';
-import { runtimeOptions } from './secrets.ts';
+import { runtimeOptions } from './runtime-options.ts';
 
 /**
  * Opens what the settings of a command describe, and closes it after `use`.

@@ -1,5 +1,5 @@
 import { Argument, type Command } from 'commander';
-import { toMcpTool } from '../../mcp/server.ts';
+import { toMcpTool } from '../../mcp/server-facts.ts';
 import { compactTable } from '../../text/compact-table.ts';
 import { type ListedTool, selectTools } from '../../tools/definition/registry.ts';
 import { addOutputOptions, isForPeople, type OutputForm } from '../terminal/output-form.ts';

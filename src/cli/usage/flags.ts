@@ -14,13 +14,7 @@ import { invocation } from '../invocation.ts';
 import { UsageError } from '../terminal/report-failure.ts';
 import { completeWith, settingsHeading } from './help.ts';
 
-/** Settings that only `heddle serve --http` needs, and that have flags. */
-export const httpFlags: readonly SettingName[] = ['oauthIssuer', 'publicUrl', 'oauthAudience', 'subjects'];
-
-/** The other settings that have flags. */
-export const runtimeFlags: readonly SettingName[] = settingNames.filter(
-  (name) => 'flag' in settingDefinitions[name] && !httpFlags.includes(name),
-);
+export { httpFlags, runtimeFlags } from './setting-flags.ts';
 
 /** Adds the flags of settings to a command, with help from the settings table, under a heading of their own. */
 export function addSettingFlags(

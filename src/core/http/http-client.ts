@@ -55,6 +55,9 @@ export const unsentCodes: ReadonlySet<string> = new Set([
 export const certificateCodes = /CERT|SELF_SIGNED|UNABLE_TO_VERIFY|ALTNAME|INVALID_CA|INVALID_PURPOSE/;
 export const tlsCodes = /^(EPROTO|ERR_SSL)/;
 
+/** Loads undici, which takes long: not at start, but when the first request needs it or when nothing else is to do. */
+export const loadUndici = () => import('undici');
+
 /** Sends HTTP requests over persistent connections, through the proxies of the environment. Does not follow redirects. */
 export class HttpClient {
   readonly #options: HttpClientOptions;
@@ -105,8 +108,7 @@ export class HttpClient {
   }
 
   async #openDispatcher(proxy: HttpProxy | undefined): Promise<Dispatcher> {
-    // Not loaded at start: it takes long to load, and a server that only lists its tools sends no request.
-    const { default: undici } = await import('undici');
+    const { default: undici } = await loadUndici();
     const { maxConnections: connections = null } = this.#options;
     const dispatcher = proxy
       ? new undici.ProxyAgent({ uri: proxy.origin, token: proxy.authorization, connections })

@@ -4,14 +4,9 @@ import { text } from 'node:stream/consumers';
 import { isDeepStrictEqual } from 'node:util';
 import { HeddleError } from '../../core/errors.ts';
 import { ownMember } from '../../core/json/member-at.ts';
+import { defaultKeychainTimeoutsMs } from '../settings.ts';
 import type { KeychainEntries, KeychainReply, KeychainRequest } from './access-keychain.ts';
 import { type SecretRecord, type SecretStore, secretRecord } from './secret-store.ts';
-
-/**
- * Default time limits of the keychain in milliseconds. Writing and removing get longer, because they may ask the user to
- * unlock the keychain.
- */
-export const defaultKeychainTimeoutsMs = { read: 5_000, write: 60_000 } as const;
 
 /**
  * Keeps secrets in the operating system's keychain, one entry per profile and base URL. Each access runs in a child process

@@ -22,28 +22,24 @@ const registerHook = asDataUrl(
 
 let outputs: Metafile['outputs'];
 beforeAll(async () => {
-  const { bundleOptions } = await import(pathToFileURL(join(root, 'scripts/bundle-options.mjs')).href);
+  const { distOptions } = await import(pathToFileURL(join(root, 'scripts/dist-options.mjs')).href);
   // Chunk names contain a hash of their contents, so the chunks that the server loads are known here or the test fails.
-  const { metafile } = await build({
-    ...bundleOptions,
-    splitting: true,
-    entryPoints: { heddle: 'src/cli/main.ts', index: 'src/library.ts' },
-    chunkNames: 'chunks/[name]-[hash]',
-    outdir: 'dist',
-    write: false,
-    metafile: true,
-  });
+  const { metafile } = await build({ ...(await distOptions()), write: false });
   outputs = metafile!.outputs;
 });
 
-/** Starts the built command on stdio and returns a function that lists the source files it has loaded so far. */
-async function startRecorded(): Promise<{ server: LineProcess; sourcesLoaded: () => string[] }> {
+/** Starts the built command on stdio and returns functions that list the source files, and the files, that it has loaded so far. */
+async function startRecorded(): Promise<{
+  server: LineProcess;
+  sourcesLoaded: () => string[];
+  filesLoaded: () => string[];
+}> {
   const folder = temporaryFolder();
   const log = join(folder, 'loaded-modules');
   const server = new LineProcess(folder, { NODE_OPTIONS: `--import=${registerHook}`, LOADED_MODULES: log });
   onTestFinished(() => void server.child.kill('SIGKILL'));
   await server.initialize();
-  const sourcesLoaded = (): string[] => {
+  const filesLoaded = (): string[] => {
     const files = readFileSync(log, 'utf8')
       .split('\n')
       .filter((url) => url.startsWith('file:'))
@@ -51,29 +47,56 @@ async function startRecorded(): Promise<{ server: LineProcess; sourcesLoaded: ()
     const built = files.filter((file) => file.startsWith('dist/'));
     expect(built).toContain('dist/heddle.js');
     expect(built.filter((file) => !outputs[file])).toEqual([]);
-    return files.flatMap((file) => (outputs[file] ? Object.keys(outputs[file].inputs) : [file]));
+    return files;
   };
-  return { server, sourcesLoaded };
+  const sourcesLoaded = (): string[] =>
+    filesLoaded().flatMap((file) => (outputs[file] ? Object.keys(outputs[file].inputs) : [file]));
+  return { server, sourcesLoaded, filesLoaded };
 }
 
-const laterPackages = ['undici', 'kysely', 'pg', 'jose', 'prom-client', '@opentelemetry/api'];
-const isLater = (source: string): boolean =>
-  source.startsWith('src/service/') || laterPackages.some((name) => source.startsWith(`node_modules/${name}/`));
+/** Returns the folders of src and the packages of source files. */
+function partsOf(sources: string[]): string[] {
+  return [
+    ...new Set(sources.flatMap((source) => /^(src\/\w+|node_modules\/(?:@[^/]+\/)?[^/]+)\//.exec(source)?.[1] ?? [])),
+  ];
+}
 
 describe('a server on stdio', () => {
-  it('starts and lists its tools without the HTTP client, the embedded service, metrics and tracing', async () => {
+  it('starts and answers without schemas, the SDK and the parser of commands, from a few files', async () => {
+    const { server, sourcesLoaded, filesLoaded } = await startRecorded();
+    expect(await server.ask({ id: 1, method: 'ping' })).toHaveProperty('result', {});
+    expect(partsOf(sourcesLoaded()).sort()).toEqual([
+      'node_modules/env-paths',
+      'node_modules/is-safe-filename',
+      'src/cli',
+      'src/contract',
+      'src/core',
+      'src/mcp',
+      'src/runtime',
+      'src/settings',
+      'src/telemetry',
+      'src/tools',
+    ]);
+    expect(filesLoaded().length).toBeLessThanOrEqual(8);
+  });
+
+  it('loads the SDK, the tools and the HTTP client after the list of tools, before any call', async () => {
     const { server, sourcesLoaded } = await startRecorded();
     expect((await server.ask({ id: 1, method: 'tools/list' })).result).toHaveProperty('tools');
-    expect(sourcesLoaded().filter(isLater)).toEqual([]);
+    const parts = () => partsOf(sourcesLoaded());
+    await expect
+      .poll(parts, { timeout: 20_000 })
+      .toEqual(
+        expect.arrayContaining(['node_modules/@modelcontextprotocol/server', 'src/queues', 'node_modules/undici']),
+      );
+    const later = ['src/service', 'node_modules/kysely', 'node_modules/pg', 'node_modules/@opentelemetry/api'];
+    expect(parts().filter((part) => later.includes(part))).toEqual([]);
   });
 
   it('loads the embedded service and the HTTP client with the first tool call', async () => {
     const { server, sourcesLoaded } = await startRecorded();
     await server.ask({ id: 1, method: 'tools/call', params: { name: 'list_queues', arguments: {} } });
-    const packages = new Set(
-      sourcesLoaded().flatMap((source) => /^(src\/service|node_modules\/\w+)\//.exec(source)?.[1] ?? []),
-    );
-    expect([...packages]).toEqual(
+    expect(partsOf(sourcesLoaded())).toEqual(
       expect.arrayContaining(['src/service', 'node_modules/undici', 'node_modules/kysely']),
     );
   });

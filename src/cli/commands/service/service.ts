@@ -15,7 +15,7 @@ import {
 import { resolveSettings } from '../../../settings/resolve-settings.ts';
 import type { SettingName, SettingValues } from '../../../settings/settings.ts';
 import { compactTable, escapeInvisible } from '../../../text/compact-table.ts';
-import { logOf } from '../../access/secrets.ts';
+import { logOf } from '../../access/runtime-options.ts';
 import { invocation } from '../../invocation.ts';
 import { confirmChange } from '../../terminal/confirm-change.ts';
 import { addOutputOptions, isForPeople, type OutputForm } from '../../terminal/output-form.ts';

@@ -1,0 +1,44 @@
+import type { ListToolsResult, ServerOptions } from '@modelcontextprotocol/server';
+import { version } from '../core/version.ts';
+import type { ListedTool } from '../tools/definition/registry.ts';
+import icon from './icon.json' with { type: 'json' };
+
+// What clients read before their first call. Imports nothing of the SDK, so that the front door can answer without it.
+
+/** The extension for Views, which clients show beside a conversation (MCP Apps). */
+export const appsExtension = 'io.modelcontextprotocol/ui';
+
+/** The extension for skills: instructions for jobs that take several tool calls. */
+export const skillsExtension = 'io.modelcontextprotocol/skills';
+
+export const serverInfo = { name: 'heddle', title: 'heddle', version, icons: [icon] };
+
+export const capabilities = {
+  tools: { listChanged: false },
+  prompts: { listChanged: false },
+  resources: { listChanged: false },
+  completions: {},
+  extensions: { [appsExtension]: {}, [skillsExtension]: {} },
+} satisfies ServerOptions['capabilities'];
+
+/** Clients may keep lists for an hour: they change only with heddle's version and configuration. */
+export const listCacheHint = { ttlMs: 3_600_000, cacheScope: 'private' } as const;
+
+/** Returns a tool in the form of `tools/list`. */
+export function toMcpTool(tool: ListedTool): ListToolsResult['tools'][number] {
+  const { name, title, description, inputJsonSchema, outputJsonSchema, hints, view } = tool;
+  return {
+    name,
+    title,
+    description,
+    inputSchema: inputJsonSchema as ListToolsResult['tools'][number]['inputSchema'],
+    outputSchema: outputJsonSchema as ListToolsResult['tools'][number]['outputSchema'],
+    annotations: { title, ...hints },
+    ...(view !== undefined && { _meta: viewLink(view) }),
+  };
+}
+
+/** Returns the `_meta` that links a tool to its View. Older clients know only the second key. */
+function viewLink(uri: string): Record<string, unknown> {
+  return { ui: { resourceUri: uri, visibility: ['model', 'app'] }, 'ui/resourceUri': uri };
+}
