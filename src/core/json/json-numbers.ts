@@ -1,6 +1,5 @@
 import type { ErrorDetail } from '../errors.ts';
-import { nextTurn } from '../turns.ts';
-import { checkJsonLimits, endOfString, parseCheckedJson, parseJsonText } from './json.ts';
+import { endOfString, parseJsonText } from './json.ts';
 
 /*
  * JSON.parse rounds a large integer to the nearest number it can hold, and reads 1e999 as Infinity, which becomes null
@@ -34,16 +33,6 @@ export class InexactNumberError extends SyntaxError {
  */
 export function parseExactJson(json: string): unknown {
   const value = parseJsonText(json);
-  checkNumbers(json, value);
-  return value;
-}
-
-/** Does the same as {@link parseExactJson} in several turns of the event loop, for texts of megabytes. */
-export async function parseExactJsonInTurns(json: string): Promise<unknown> {
-  checkJsonLimits(json);
-  await nextTurn();
-  const value = parseCheckedJson(json);
-  await nextTurn();
   checkNumbers(json, value);
   return value;
 }
