@@ -29,7 +29,7 @@ export function limitConnections(server: Server, maxConnections: number): void {
   });
   const onRequest = ({ socket }: { socket: Socket }, response: ServerResponse): void => {
     idle.delete(socket);
-    response.once('close', () => {
+    response.once('finish', () => {
       if (open.has(socket)) idle.add(socket);
     });
   };
