@@ -15,6 +15,26 @@ export function nextTurn(): Promise<void> {
   return lastTurn;
 }
 
+/** Work that holds the event loop for longer leaves others as much time as it took. */
+const longWorkMs = 50;
+
+let lastLongTurn: Promise<void> = Promise.resolve();
+
+/**
+ * Waits for the turn of work that may hold the event loop for long. Two such turns never follow each other directly: a small
+ * request takes several turns of the event loop, and would wait for a long one in each of them.
+ */
+export function nextLongTurn(): Promise<void> {
+  const turn = lastLongTurn.then(nextTurn);
+  lastLongTurn = turn.then(async () => {
+    const startedAt = performance.now();
+    await nextTurn();
+    const ms = performance.now() - startedAt;
+    if (ms > longWorkMs) await new Promise((resolve) => setTimeout(resolve, ms));
+  });
+  return turn;
+}
+
 /** Lets other work run during long work. */
 export class Pacer {
   readonly #pause: Pause;

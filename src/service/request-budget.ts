@@ -1,7 +1,7 @@
 import { getHeapStatistics } from 'node:v8';
 import { tooBusy } from '../core/http/body-reader.ts';
 import { Refusal } from '../core/http/refusal.ts';
-import { nextTurn, Pacer, type Pause } from '../core/turns.ts';
+import { nextLongTurn, nextTurn, Pacer, type Pause } from '../core/turns.ts';
 
 /** Maximum memory of one request, in bytes. */
 const maxRequestBytes = 512 * 1024 * 1024;
@@ -66,7 +66,7 @@ const maxUnits = 30_000_000_000;
 const maxStepUnits = 1_000_000_000;
 
 /** Work after which others get a turn, however short it took. */
-const unitsPerTurn = 50_000_000;
+const unitsPerTurn = 20_000_000;
 
 /** Number of scans over the characters of a value that take as long as parsing it. */
 const scansPerParse = 4;
@@ -79,17 +79,20 @@ export class RequestBudget {
   readonly #pool: MemoryPool;
   readonly #account: string;
   readonly #pause: Pause;
+  readonly #pauseBeforeLongStep: Pause;
   readonly #pacer: Pacer;
   #heldBytes = 0;
   #units = 0;
   #unitsSinceTurn = 0;
   #isClosed = false;
 
-  constructor(pool: MemoryPool, account: string, pause: Pause = nextTurn) {
+  /** @param pause replaces the pauses of the event loop, in tests. */
+  constructor(pool: MemoryPool, account: string, pause?: Pause) {
     this.#pool = pool;
     this.#account = account;
-    this.#pause = pause;
-    this.#pacer = new Pacer(pause);
+    this.#pause = pause ?? nextTurn;
+    this.#pauseBeforeLongStep = pause ?? nextLongTurn;
+    this.#pacer = new Pacer(this.#pause);
   }
 
   /**
@@ -156,7 +159,7 @@ export class RequestBudget {
     this.#unitsSinceTurn += units;
     if (this.#unitsSinceTurn <= unitsPerTurn) return this.#pacer.pause();
     this.#unitsSinceTurn = units;
-    await this.#pause();
+    await (units > unitsPerTurn ? this.#pauseBeforeLongStep() : this.#pause());
   }
 
   /** Ends the request, whose memory others may have. What is left of its work fails. */

@@ -63,19 +63,19 @@ describe('RequestBudget', () => {
     expect([pool.take('a', 2 * MiB), pool.take('a', 1)]).toEqual([true, false]);
   });
 
-  it('pauses before the work between two turns exceeds 50 million units, and before a larger step', async () => {
+  it('pauses before the work between two turns exceeds 20 million units, and before a larger step', async () => {
     const turns: number[][] = [[]];
     const budget = new RequestBudget(new MemoryPool(), 'a', async () => {
       turns.push([]);
     });
-    for (const units of [30_000_000, 20_000_000, 1, 900_000_000, 1]) {
+    for (const units of [12_000_000, 8_000_000, 1, 900_000_000, 1]) {
       await budget.parse(units);
       turns.at(-1)!.push(units);
     }
     expect(turns.flat()).toHaveLength(5);
     // A slow machine pauses more often.
     for (const turn of turns)
-      expect(turn.length > 1 ? turn.reduce((sum, units) => sum + units) : 0).toBeLessThan(50_000_001);
+      expect(turn.length > 1 ? turn.reduce((sum, units) => sum + units) : 0).toBeLessThan(20_000_001);
   });
 
   it('refuses a step that others would have to wait for too long, and a request that takes too much work', async () => {

@@ -132,7 +132,7 @@ function limitConnections(server: Server, maxConnections: number): void {
   });
   const onRequest = ({ socket }: { socket: Socket }, response: ServerResponse): void => {
     idle.delete(socket);
-    response.once('close', () => {
+    response.once('finish', () => {
       if (open.has(socket)) idle.add(socket);
     });
   };

@@ -1,5 +1,4 @@
 import type { ErrorDetail } from '../errors.ts';
-import { nextTurn } from '../turns.ts';
 import { checkJsonLimits, endOfString, parseCheckedJson, type StringReader, scanJson } from './parse-json.ts';
 
 /*
@@ -34,17 +33,6 @@ export function parseExactJson(json: string): unknown {
   const { hasLargeNumber } = checkJsonLimits(json);
   const value = parseCheckedJson(json);
   if (hasLargeNumber) checkNumbers(json, value);
-  return value;
-}
-
-/** Does the same as {@link parseExactJson} in several turns of the event loop, for texts of megabytes. */
-export async function parseExactJsonInTurns(json: string): Promise<unknown> {
-  const { hasLargeNumber } = checkJsonLimits(json);
-  await nextTurn();
-  const value = parseCheckedJson(json);
-  if (!hasLargeNumber) return value;
-  await nextTurn();
-  checkNumbers(json, value);
   return value;
 }
 

@@ -1,7 +1,7 @@
 import type { ServerResponse } from 'node:http';
 import { createBodyReader } from '../../core/http/body-reader.ts';
 import { Refusal } from '../../core/http/refusal.ts';
-import { InexactNumberError, parseExactJson, parseExactJsonInTurns } from '../../core/json/json-numbers.ts';
+import { InexactNumberError, parseExactJson } from '../../core/json/json-numbers.ts';
 import { JsonLimitError } from '../../core/json/parse-json.ts';
 import { nextTurn } from '../../core/turns.ts';
 import type { RequestBudget } from '../request-budget.ts';
@@ -30,8 +30,8 @@ export async function readJson(response: ServerResponse, budget: RequestBudget):
     if (memoryBytes > maxBodyMemoryBytes) throw new Refusal(413, 'The body has too many values: send fewer at once');
     await budget.reserve(memoryBytes, 'send less at once');
     await budget.parse(memoryBytes);
-    const value = await parseExactJsonInTurns(text);
-    await nextTurn();
+    const value = parseExactJson(text);
+    await budget.parse(memoryBytes);
     return value;
   } catch (error) {
     if (error instanceof Refusal) throw error;

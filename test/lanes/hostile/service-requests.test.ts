@@ -131,7 +131,7 @@ describe('the service answers another account while one', () => {
 });
 
 /** Most units of work between two turns, of several steps and of one. */
-const maxUnitsPerTurn = 50_000_000;
+const maxUnitsPerTurn = 20_000_000;
 const maxUnitsPerStep = 1_000_000_000;
 
 /** Returns a budget that notes the steps of each turn. */
