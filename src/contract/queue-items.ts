@@ -50,6 +50,23 @@ export const queueItemsFilter = z.object({
   call_ids: z.array(z.string()).max(1000).nullish().describe('Items of any of these recorded calls.'),
 });
 
+/** Items of a queue with the same operation, state and judgements; `id` of the only item of a group that needs naming. */
+const itemGroup = z.looseObject({
+  call_op_name: z.string(),
+  annotation_state: z.string(),
+  count: z.int(),
+  id: z.string().optional(),
+});
+
+/** A judgement that each item of a group has; `group` is the place of the group in its list. The oldest comes first. */
+const groupJudgement = z.looseObject({
+  group: z.int(),
+  field: z.string(),
+  user: z.string(),
+  creator: z.string().nullish(),
+  value: z.unknown().optional(),
+});
+
 /** Request for the items of a queue. */
 export const queryQueueItemsRequest = z.object({
   project_id: projectId,
@@ -75,6 +92,23 @@ export const queueItemEndpoints = {
     request: queryQueueItemsRequest,
     // The public service does not send feedback.
     response: z.looseObject({ items: z.array(queueItem), feedback: z.array(storedFeedback).optional() }),
+  }),
+  summarizeQueueItems: endpoint({
+    summary: 'Count the items of a queue',
+    description:
+      "An extension of the embedded service. Counts items by operation and state and, with judgement_types, by their judgements: an annotator's latest in each field. Items on which annotators differ are groups of their own, with their id. Groups and judgements are absent if there would be more than 20,000 of either.",
+    path: '/annotation_queues/{queue_id}/items/summary',
+    projects: projectInBody,
+    request: z.object({
+      project_id: projectId,
+      filter: queueItemsFilter.nullish().describe('Count only items that match every member exactly.'),
+      judgement_types: z
+        .array(z.string().min(1))
+        .max(10)
+        .nullish()
+        .describe('Beginnings of the types of feedback that are judgements; the rest of the type is the field.'),
+    }),
+    response: z.looseObject({ groups: z.array(itemGroup).optional(), judgements: z.array(groupJudgement).optional() }),
   }),
   addQueueItems: endpoint({
     summary: 'Add recorded calls to a queue',

@@ -38,8 +38,8 @@ export const freeJudgementType = (name: string): string => `heddle.judgement.${n
 
 export const noteType = 'wandb.note.1';
 
-const annotationPrefix = annotationFeedbackType('');
-const freePrefix = freeJudgementType('');
+/** The beginnings of the types of judgements, which end with the field. */
+export const judgementTypes: readonly string[] = [annotationFeedbackType(''), freeJudgementType('')];
 
 /** Calls that one request names. */
 const callsPerRequest = 500;
@@ -92,7 +92,7 @@ const oldestFirst = ['created_at', 'id'].map((field) => ({ field, direction: 'as
 export function judgementsOf(list: readonly StoredFeedback[]): Judgement[] {
   const judgements: Judgement[] = [];
   for (const feedback of list) {
-    const prefix = [annotationPrefix, freePrefix].find((candidate) => feedback.feedback_type.startsWith(candidate));
+    const prefix = judgementTypes.find((candidate) => feedback.feedback_type.startsWith(candidate));
     if (prefix === undefined) continue;
     const field = feedback.feedback_type.slice(prefix.length);
     judgements.push({ ...authorship(feedback), field, value: feedback.payload?.value });
@@ -108,17 +108,22 @@ export function notesOf(list: readonly StoredFeedback[]): Note[] {
 }
 
 function authorship({ id, weave_ref, wb_user_id, creator, created_at }: StoredFeedback) {
-  const user = wb_user_id ?? '';
-  const author = creator ?? undefined;
   return {
     id,
     call_id: weave_ref.slice(weave_ref.lastIndexOf('/') + 1),
-    user,
-    creator: author,
-    annotator: author === undefined || author === user ? user : `${user} (${author})`,
+    ...annotatorOf(wb_user_id ?? '', creator ?? undefined),
     // The public service sends times in UTC without saying so.
     at: /T[\d:.]+$/.test(created_at) ? `${created_at}Z` : created_at,
   };
+}
+
+/** Returns the members of a judgement that tell who gave it. */
+export function annotatorOf(
+  user: string,
+  creator: string | undefined,
+): Pick<Judgement, 'user' | 'creator' | 'annotator'> {
+  const annotator = creator === undefined || creator === user ? user : `${user} (${creator})`;
+  return { user, creator, annotator };
 }
 
 /** Groups what was given on recorded calls by the calls, in the given order. */

@@ -1,18 +1,13 @@
 import * as z from 'zod';
-import { withFallback } from '../client/with-fallback.ts';
 import { pathSegment } from '../contract/identifiers.ts';
-import { HeddleError } from '../core/errors.ts';
-import { type Judgement, judgementsOf, latestJudgements, readFeedback } from '../queues/judgements.ts';
+import { latestJudgements } from '../queues/judgements.ts';
 import {
   hasJudgementConditions,
   hasValue,
-  type ItemsFilter,
   isByAnnotatorInField,
   itemsFilter,
   judgementCondition,
-  serviceFilter,
 } from '../queues/matching-items.ts';
-import type { QueueAccess } from '../queues/queue-access.ts';
 import {
   type Agreement,
   agreementOfTwo,
@@ -21,15 +16,13 @@ import {
   type JudgedItem,
   judgedItems,
   otherFields,
-  type SummarizedItem,
   type SummaryPart,
   type SummaryTable,
   summaryTable,
   summaryTables,
 } from '../queues/queue-summary.ts';
-import { readItems } from '../queues/read-items.ts';
 import { requireQueue } from '../queues/require-queue.ts';
-import { readPages } from '../records/read-pages.ts';
+import { readSummarized } from '../queues/summarized-items.ts';
 import { cell } from '../text/compact-table.ts';
 import { shortName } from '../text/names.ts';
 import { pageArguments, pluralize } from '../text/page.ts';
@@ -65,7 +58,7 @@ export const summarizeQueueTool = defineTool({
   name: 'summarize_queue',
   title: 'Count queue items and judgements',
   groups: ['queue'],
-  uses: ['queryQueueItems'],
+  uses: ['summarizeQueueItems', 'queryQueueItems'],
   description: `Counts a whole queue in one call. by ["field"] also compares annotators: agreement, Cohen's kappa, item ids of disagreements. An annotator's latest judgement counts.
 Example: {"queue_id":"support-triage","by":["operation","state"]}`,
   hints: { readOnlyHint: true, destructiveHint: false, idempotentHint: true, openWorldHint: false },
@@ -76,8 +69,7 @@ Example: {"queue_id":"support-triage","by":["operation","state"]}`,
     const queue = { ...context, id: queue_id, project: projectOf(query, context) };
     const wantsJudgements = by.includes('annotator') || by.includes('field');
     const readsJudgements = wantsJudgements || hasJudgementConditions(filter);
-    const judgements = readsJudgements ? await readAllJudgements(queue) : [];
-    const found = await readSummarizedItems(queue, filter, judgements.length);
+    const { items: found, judgements } = await readSummarized(queue, filter, readsJudgements);
     if (found.length === 0) await requireQueue(queue_id, queue.project, context.service);
     const matches = await judgementCondition(filter, judgements, queue);
     const items = found.filter(({ call_id }) => matches(call_id));
@@ -125,38 +117,6 @@ Example: {"queue_id":"support-triage","by":["operation","state"]}`,
     return { ...rest, tables: kept, ...(compared.length > 0 && { agreement: compared }), left_out };
   },
 });
-
-async function readSummarizedItems(
-  queue: QueueAccess,
-  filter: ItemsFilter,
-  doneBefore: number,
-): Promise<SummarizedItem[]> {
-  const pages = readPages(async (page) => (await readItems(queue, { filter: serviceFilter(filter), ...page })).items);
-  // An item may be on two pages when the queue changes meanwhile.
-  const items = new Map<string, SummarizedItem>();
-  for await (const page of pages) {
-    // Other members are dropped, because there can be many items.
-    for (const { id, call_id, call_op_name, annotation_state } of page) {
-      items.set(id, { id, call_id, call_op_name, annotation_state });
-    }
-    queue.progress?.({ done: doneBefore + items.size, unit: doneBefore > 0 ? 'judgements and items' : 'items' });
-  }
-  return [...items.values()];
-}
-
-function readAllJudgements(queue: QueueAccess): Promise<Judgement[]> {
-  return withFallback(
-    async () => judgementsOf(await readFeedback(queue)),
-    async () => {
-      throw new HeddleError({
-        code: 'unsupported',
-        message: 'The service cannot list judgements. Count by state and operation only.',
-        hint: 'Call again with by ["operation","state"], and without judged_by, field, value and unjudged_by_me.',
-        endpoint: 'queryFeedback',
-      });
-    },
-  );
-}
 
 /** Fields that a sentence names. */
 const maxNamedFields = 20;

@@ -164,7 +164,7 @@ export const queryFeedback: OperationHandler<'queryFeedback'> = async ({ body, b
   const end = isExact ? keys.length : offset + limit;
   const members = fields?.length ? [...requiredMembers, ...fields] : undefined;
   const found: StoredFeedback[] = [];
-  for (const batch of batchesOf(keys)) {
+  for (const batch of feedbackBatches(keys)) {
     if (found.length >= end) break;
     const feedback = await readFeedbackByKeys(database, project_id, batch, budget);
     for (const key of batch) {
@@ -232,7 +232,8 @@ export function findFeedbackOf(
 const rowsPerRead = 500;
 const bytesPerRead = 16 * 1024 * 1024;
 
-function* batchesOf(keys: readonly FeedbackKey[]): Generator<FeedbackKey[]> {
+/** Splits keys into batches of feedback that may be in memory at once. */
+export function* feedbackBatches(keys: readonly FeedbackKey[]): Generator<FeedbackKey[]> {
   for (const batch of inBatchesBySize(keys, bytesPerRead, ({ memory_bytes }) => memory_bytes)) {
     yield* inBatches(batch, rowsPerRead);
   }
@@ -246,7 +247,7 @@ export async function readFeedbackByKeys(
   budget: RequestBudget,
 ): Promise<Map<FeedbackKey, StoredFeedback>> {
   const feedback = new Map<FeedbackKey, StoredFeedback>();
-  for (const batch of batchesOf(keys)) {
+  for (const batch of feedbackBatches(keys)) {
     await budget.reserve(totalMemoryOf(batch), hint);
     const ids = batch.map(({ id }) => id);
     const rows = await database.read((transaction) =>

@@ -7,6 +7,7 @@ import * as evaluations from './evaluations.ts';
 import * as feedback from './feedback.ts';
 import * as files from './files.ts';
 import * as inference from './inference.ts';
+import * as itemSummary from './item-summary.ts';
 import * as objects from './objects.ts';
 import type { OperationHandler } from './operation.ts';
 import * as projects from './projects.ts';
@@ -24,6 +25,7 @@ export const handlers: { [Name in EndpointName]: OperationHandler<Name> } = {
   ...feedback,
   ...files,
   ...inference,
+  ...itemSummary,
   ...objects,
   ...projects,
   ...queueItems,

@@ -41,23 +41,12 @@ async function findItems(
       ({ column, direction }) => sql`${sql.ref(`queue_items.${column}`)} ${sql.raw(direction)}`,
     ),
   );
-  const items = transaction
-    .selectFrom('queue_items')
+  const queue = { project_id: body.project_id, queue_id };
+  const page = selectItems(transaction, queue, body.filter)
     .select('id')
-    .where('project_id', '=', body.project_id)
-    .where('queue_id', '=', queue_id)
-    .where('deleted_at', 'is', null);
-  const { annotation_states, ids, call_ids, ...equalities } = body.filter ?? {};
-  let page = items
     .orderBy(order)
     .limit(body.limit ?? Number.MAX_SAFE_INTEGER)
     .offset(body.offset ?? 0);
-  for (const [column, value] of Object.entries(equalities)) {
-    if (value != null) page = page.where(column as keyof typeof equalities, '=', value);
-  }
-  if (annotation_states?.length) page = page.where('annotation_state', 'in', [...new Set(annotation_states)]);
-  if (ids?.length) page = page.where('id', 'in', ids);
-  if (call_ids?.length) page = page.where('call_id', 'in', call_ids);
   // The ids come from an index alone, so that whole rows are read for the page only.
   const itemsOfPage = transaction.selectFrom(page.as('page')).innerJoin('queue_items', 'queue_items.id', 'page.id');
   const { count, chars } = await itemsOfPage
@@ -71,7 +60,10 @@ async function findItems(
   budget.hold(bytes, 'ask for fewer items at once, with limit and offset');
   const rows = await itemsOfPage.selectAll('queue_items').orderBy(order).execute();
   if (!body.include_position) return { items: rows.map((row) => toItem(row)) };
-  const numbered = items.select(sql<number>`row_number() over (order by ${order})`.as('position'));
+  const numbered = selectItems(transaction, queue).select([
+    'id',
+    sql<number>`row_number() over (order by ${order})`.as('position'),
+  ]);
   const positions = await transaction
     .selectFrom(numbered.as('numbered'))
     .select(['id', 'position'])
@@ -85,6 +77,27 @@ async function findItems(
 /** The memory of an item, and of a character of its display fields, which are short texts, in bytes. */
 const bytesPerItem = 1000;
 const bytesPerDisplayChar = 8;
+
+/** Returns the items of a queue that match a filter, as a query of which the columns are to be selected. */
+export function selectItems(
+  transaction: Transaction,
+  { project_id, queue_id }: { project_id: string; queue_id: string },
+  filter?: BodyOf<'queryQueueItems'>['filter'],
+) {
+  const { annotation_states, ids, call_ids, ...equalities } = filter ?? {};
+  let items = transaction
+    .selectFrom('queue_items')
+    .where('project_id', '=', project_id)
+    .where('queue_id', '=', queue_id)
+    .where('deleted_at', 'is', null);
+  for (const [column, value] of Object.entries(equalities)) {
+    if (value != null) items = items.where(column as keyof typeof equalities, '=', value);
+  }
+  if (annotation_states?.length) items = items.where('annotation_state', 'in', [...new Set(annotation_states)]);
+  if (ids?.length) items = items.where('id', 'in', ids);
+  if (call_ids?.length) items = items.where('call_id', 'in', call_ids);
+  return items;
+}
 
 /** Maximum number of feedbacks that come with items. */
 const maxIncludedFeedback = 5000;

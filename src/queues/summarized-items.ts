@@ -1,0 +1,105 @@
+import { withFallback } from '../client/with-fallback.ts';
+import { HeddleError } from '../core/errors.ts';
+import { readPages } from '../records/read-pages.ts';
+import { annotatorOf, type Judgement, judgementsOf, judgementTypes, readFeedback } from './judgements.ts';
+import { type ItemsFilter, serviceFilter } from './matching-items.ts';
+import type { QueueAccess } from './queue-access.ts';
+import type { SummarizedItem } from './queue-summary.ts';
+import { readItems } from './read-items.ts';
+
+interface Summarized {
+  items: SummarizedItem[];
+  /** The judgements of the items, and perhaps others, the oldest first. */
+  judgements: Judgement[];
+}
+
+/**
+ * Reads what a summary counts: the items that fit the conditions that the service applies and, if wanted, the judgements. A service
+ * that counts by itself sends them in groups; others send all of them in pages.
+ * @throws HeddleError `unsupported` at a service that cannot list feedback.
+ */
+export async function readSummarized(
+  queue: QueueAccess,
+  filter: ItemsFilter,
+  withJudgements: boolean,
+): Promise<Summarized> {
+  const { unsupportedOperations } = queue.service.facts;
+  const counted =
+    !unsupportedOperations.has('summarizeQueueItems') &&
+    (await withFallback(
+      () => readGroups(queue, filter, withJudgements),
+      async () => void unsupportedOperations.add('summarizeQueueItems'),
+    ));
+  if (counted) return counted;
+  const judgements = withJudgements ? await readAllJudgements(queue) : [];
+  return { items: await readItemPages(queue, filter, judgements.length), judgements };
+}
+
+/** Items, and judgements, that groups may stand for; more are read in pages. */
+const maxExpanded = 2_000_000;
+
+const totalOf = (counts: readonly number[]): number => counts.reduce((sum, count) => sum + count, 0);
+
+/** Reads groups of equal items. Returns undefined if there are too many of them, or if they do not tell enough. */
+async function readGroups(
+  queue: QueueAccess,
+  filter: ItemsFilter,
+  withJudgements: boolean,
+): Promise<Summarized | undefined> {
+  // Only the ids of judgements tell which of them are by this account.
+  if (filter.unjudged_by_me) return undefined;
+  const { id: queue_id, project: project_id, service } = queue;
+  const judgement_types = withJudgements ? [...judgementTypes] : null;
+  const { groups, judgements = [] } = await service.call('summarizeQueueItems', {
+    path: { queue_id },
+    body: { project_id, filter: serviceFilter(filter), judgement_types },
+  });
+  // The field may be one that only other items have.
+  const isFieldKnown = filter.field === undefined || judgements.some(({ field }) => field === filter.field);
+  if (!groups?.every(({ count }) => count > 0) || !isFieldKnown) return undefined;
+  const judged = judgements.map(({ group }) => groups[group]?.count ?? 0);
+  if (totalOf(groups.map(({ count }) => count)) > maxExpanded || totalOf(judged) > maxExpanded) return undefined;
+  const itemsOfGroups = groups.map(({ id, count, call_op_name, annotation_state }, group) =>
+    Array.from({ length: count }, (_, place): SummarizedItem => {
+      const call_id = `${group}/${place}`;
+      return { id: id ?? call_id, call_id, call_op_name, annotation_state };
+    }),
+  );
+  const items = itemsOfGroups.flat();
+  queue.progress?.({ done: items.length, unit: 'items' });
+  return {
+    items,
+    judgements: judgements.flatMap(({ group, field, user, creator, value }) => {
+      const members = { id: '', at: '', field, value, ...annotatorOf(user, creator ?? undefined) };
+      return (itemsOfGroups[group] ?? []).map(({ call_id }) => ({ ...members, call_id }));
+    }),
+  };
+}
+
+async function readItemPages(queue: QueueAccess, filter: ItemsFilter, doneBefore: number): Promise<SummarizedItem[]> {
+  const pages = readPages(async (page) => (await readItems(queue, { filter: serviceFilter(filter), ...page })).items);
+  // An item may be on two pages when the queue changes meanwhile.
+  const items = new Map<string, SummarizedItem>();
+  for await (const page of pages) {
+    // Other members are dropped, because there can be many items.
+    for (const { id, call_id, call_op_name, annotation_state } of page) {
+      items.set(id, { id, call_id, call_op_name, annotation_state });
+    }
+    queue.progress?.({ done: doneBefore + items.size, unit: doneBefore > 0 ? 'judgements and items' : 'items' });
+  }
+  return [...items.values()];
+}
+
+function readAllJudgements(queue: QueueAccess): Promise<Judgement[]> {
+  return withFallback(
+    async () => judgementsOf(await readFeedback(queue)),
+    async () => {
+      throw new HeddleError({
+        code: 'unsupported',
+        message: 'The service cannot list judgements. Count by state and operation only.',
+        hint: 'Call again with by ["operation","state"], and without judged_by, field, value and unjudged_by_me.',
+        endpoint: 'queryFeedback',
+      });
+    },
+  );
+}

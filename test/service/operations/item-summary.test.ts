@@ -1,0 +1,100 @@
+import { describe, expect, it } from 'vitest';
+import { execute, withStore } from '../../support/embedded-service.ts';
+import { bodyOf, callIds, projectId, startServiceWithCalls, unknownId } from '../../support/service-with-calls.ts';
+
+const service = await startServiceWithCalls();
+
+const summary = async (queue: string, members: object = {}) =>
+  bodyOf(await service.post(`/annotation_queues/${queue}/items/summary`, members));
+
+async function judge(queue_id: string, call: string, field: string, value: unknown, members: object = {}, who = 'ada') {
+  const feedback = {
+    weave_ref: `weave:///${projectId}/call/${call}`,
+    feedback_type: `judged.${field}`,
+    payload: { value },
+    queue_id,
+    ...members,
+  };
+  bodyOf(await service.post('/feedback/create', feedback, who));
+}
+
+describe('POST /annotation_queues/{queue_id}/items/summary', () => {
+  it('counts items by operation and state, and only those that match the filter', async () => {
+    const queue = await service.createQueue({ calls: callIds });
+    await service.move(queue, 'call-1', 'completed');
+    const { groups } = await summary(queue);
+    expect(groups).toHaveLength(3);
+    expect(groups).toEqual(
+      expect.arrayContaining([
+        { call_op_name: 'chat', annotation_state: 'completed', count: 1 },
+        { call_op_name: 'chat', annotation_state: 'unstarted', count: 2 },
+        { call_op_name: 'plan', annotation_state: 'unstarted', count: 3 },
+      ]),
+    );
+    expect(await summary(queue, { filter: { annotation_states: ['completed'] } })).toEqual({
+      groups: [{ call_op_name: 'chat', annotation_state: 'completed', count: 1 }],
+    });
+    expect(await summary(unknownId)).toEqual({ groups: [], judgements: [] });
+  });
+
+  it("groups items by each annotator's latest judgement of each field, and names those on which annotators differ", async () => {
+    const queue = await service.createQueue({ calls: callIds });
+    await judge(queue, 'call-0', 'tone', 'rude');
+    await judge(queue, 'call-0', 'tone', 'kind', { creator: 'ada' });
+    await judge(queue, 'call-2', 'tone', 'kind');
+    await judge(queue, 'call-4', 'tone', 'kind', { creator: 'claude' });
+    await judge(queue, 'call-4', 'tone', 'rude', {}, 'bob');
+    await judge(queue, 'call-4', 'tone', 'rude', { feedback_type: 'other.tone' });
+    await judge(queue, 'call-1', 'tone', 'rude', { queue_id: null });
+    const { id } = await service.item(queue, 'call-4');
+    expect(await summary(queue, { judgement_types: ['judged.'] })).toEqual({
+      groups: [
+        { call_op_name: 'plan', annotation_state: 'unstarted', count: 2 },
+        { call_op_name: 'chat', annotation_state: 'unstarted', count: 3 },
+        { call_op_name: 'plan', annotation_state: 'unstarted', count: 1, id },
+      ],
+      judgements: [
+        { group: 0, field: 'tone', user: 'ada', creator: null, value: 'kind' },
+        { group: 2, field: 'tone', user: 'ada', creator: 'claude', value: 'kind' },
+        { group: 2, field: 'tone', user: 'bob', creator: null, value: 'rude' },
+      ],
+    });
+  });
+
+  it('compares judgements that are too large to be in memory together, but none that is too large alone', async () => {
+    const queue = await service.createQueue({ calls: ['call-0', 'call-2', 'call-4'] });
+    for (const call of ['call-0', 'call-2', 'call-4']) await judge(queue, call, 'tone', 'kind');
+    const setMemory = (bytes: number) =>
+      execute(service.data, `update feedback set memory_bytes = ${bytes} where queue_id = '${queue}'`);
+    await setMemory(250_000_000);
+    expect(await summary(queue, { judgement_types: ['judged.'] })).toEqual({
+      groups: [{ call_op_name: 'plan', annotation_state: 'unstarted', count: 3 }],
+      judgements: [{ group: 0, field: 'tone', user: 'ada', creator: null, value: 'kind' }],
+    });
+    await setMemory(600_000_000);
+    const { status } = await service.post(`/annotation_queues/${queue}/items/summary`, {
+      judgement_types: ['judged.'],
+    });
+    expect(status).toBe(413);
+    expect(await summary(queue, { judgement_types: ['other.'] })).toEqual({
+      groups: [{ call_op_name: 'plan', annotation_state: 'unstarted', count: 3 }],
+      judgements: [],
+    });
+  });
+
+  it('leaves out groups that would be more than 20,000', async () => {
+    const line = (n: number) =>
+      JSON.stringify({
+        call_id: `many-${n}`,
+        call_op_name: `op-${n}`,
+        call_trace_id: 't',
+        call_started_at: '2026-01-01T00:00:00Z',
+      });
+    const lines = Array.from({ length: 20_001 }, (_, n) => line(n));
+    await withStore(service.data, (store) => store.importItems(lines, { projectId, queueId: 'many' }));
+    expect(await summary('many')).toEqual({});
+    expect(await summary('many', { judgement_types: ['judged.'] })).toEqual({});
+    const { groups } = await summary('many', { filter: { call_op_name: 'op-7' } });
+    expect(groups).toEqual([{ call_op_name: 'op-7', annotation_state: 'unstarted', count: 1 }]);
+  });
+});
