@@ -49,7 +49,7 @@ export interface ConditionPart {
   /** The condition as a comparison of one column; absent if no index could serve it. */
   about?: {
     column: string;
-    is: 'equal' | 'one of' | 'null' | 'not null' | 'since' | 'before';
+    is: 'equal' | 'one of' | 'null' | 'not null' | 'since' | 'before' | 'beyond';
     values?: readonly string[];
   };
   /** The opposite in a form that an index can serve; the engines use none for `not (…)`. */

@@ -105,15 +105,105 @@ export async function* findCalls(
   const { sort_by, columns } = body;
   const offset = body.offset ?? 0;
   const limit = body.limit ?? Number.MAX_SAFE_INTEGER;
-  const [first, ...others] = sort_by ?? [];
   const read = columns?.length ? jsonColumnsOf([...columns, ...plan.paths]) : jsonColumns;
+  yield* inOrder(database, plan, { sortBy: sort_by ?? [], read, offset, limit });
+}
+
+/** The calls of a plan to yield. */
+interface Page {
+  /** Their order; that of start if it is empty. */
+  sortBy: readonly SortKey[];
+  /** The JSON columns to read. */
+  read: readonly JsonColumn[];
+  offset: number;
+  limit: number;
+}
+
+async function* inOrder(database: Database, plan: Plan, page: Page): AsyncGenerator<RecordedCall[], void, undefined> {
+  const { sortBy, read, offset, limit } = page;
+  const [first, ...others] = sortBy;
+  if (limit === 0) return;
   if (first === undefined || (first.field === 'started_at' && others.length === 0)) {
     const scan = { direction: first?.direction ?? 'asc', columns: [...smallColumns, ...read], offset, limit };
     yield* inOrderOfStart(database, plan, scan, callIfAccepted(plan));
-    return;
+  } else if (first.field === 'op_name' && isOrderedByName(plan)) {
+    const inOperation = others.length > 0 ? others : [{ field: 'id', direction: 'asc' } as const];
+    yield* byOperation(database, plan, { ...page, sortBy: [first, ...inOperation] });
+  } else {
+    yield* bySortedPlaces(database, plan, page);
   }
-  const places = limit === 0 ? [] : await sortCalls(database, plan, sort_by!, offset + limit);
+}
+
+/** Yields calls in an order that no index has. */
+async function* bySortedPlaces(
+  database: Database,
+  plan: Plan,
+  { sortBy, read, offset, limit }: Page,
+): AsyncGenerator<RecordedCall[], void, undefined> {
+  const places = await sortCalls(database, plan, sortBy, offset + limit);
   yield* readInOrder(database, plan, places.slice(offset), read);
+  releasePlaces(plan, places);
+}
+
+function releasePlaces({ budget }: Plan, places: readonly SortableCall[]): void {
+  for (const { heldBytes } of places) budget.release(heldBytes);
+}
+
+/** Returns whether the index of operations serves a plan best: no condition has another index, which may find few calls. */
+function isOrderedByName({ parts }: Plan): boolean {
+  const served = ['project_id', 'op_name', 'started_at'];
+  return parts.every((part) => !hasIndex(part) || served.includes(part.about!.column));
+}
+
+/** Operations whose calls are read one after the other, before those of all others are sorted together. */
+const maxOperations = 100;
+
+/** Yields calls by the name of the operation, the first key of the page, then by its other keys: one operation after the other. */
+async function* byOperation(
+  database: Database,
+  plan: Plan,
+  page: Page,
+): AsyncGenerator<RecordedCall[], void, undefined> {
+  const [{ direction }, ...sortBy] = page.sortBy as [SortKey, ...SortKey[]];
+  let { offset, limit } = page;
+  let rest = plan;
+  for (let operations = 0; operations < maxOperations; operations += 1) {
+    await nextTurn();
+    const name = await database.read((transaction) => firstOperation(transaction, rest, direction));
+    if (name === undefined) return;
+    const ofOperation = withPart(plan, isOneOf('op_name', [name]).parts[0]!);
+    rest = withPart(plan, { condition: eb('op_name', direction === 'asc' ? '>' : '<', name), about: afterName });
+    const skipped = offset === 0 ? 0 : await countPlanned(database, ofOperation, offset);
+    offset -= skipped;
+    if (offset > 0) continue;
+    for await (const calls of inOrder(database, ofOperation, { ...page, sortBy, offset: skipped, limit })) {
+      limit -= calls.length;
+      yield calls;
+    }
+    if (limit === 0) return;
+  }
+  yield* bySortedPlaces(database, rest, { ...page, offset, limit });
+}
+
+const afterName = { column: 'op_name', is: 'beyond' } as const;
+
+const withPart = (plan: Plan, part: ConditionPart): Plan => ({ ...plan, parts: [...plan.parts, part] });
+
+/** Returns the first name of an operation that the conditions on the name alone do not exclude; undefined if there is none. */
+async function firstOperation(
+  transaction: Transaction,
+  { parts }: Plan,
+  direction: SortKey['direction'],
+): Promise<string | undefined> {
+  const onName = parts.filter(({ about }) => about?.column === 'project_id' || about?.column === 'op_name');
+  const found = await transaction
+    .selectFrom('calls')
+    .select('op_name')
+    .where(joinParts(onName))
+    .orderBy('op_name', direction)
+    .limit(1)
+    .executeTakeFirst();
+  return found?.op_name;
 }
 
 /**
@@ -410,7 +500,7 @@ async function sortCalls(
   const places: SortableCall[] = [];
   const keepFirst = (): void => {
     places.sort((a, b) => compareValues(a.values, b.values, sortBy) || (a.id < b.id ? -1 : 1));
-    for (const { heldBytes } of places.splice(count)) budget.release(heldBytes);
+    releasePlaces(plan, places.splice(count));
   };
   const read = jsonColumnsOf([...plan.paths, ...fields]);
   // Building whole calls would take most of the time.

@@ -1,0 +1,159 @@
+import fc from 'fast-check';
+import { describe, expect, it } from 'vitest';
+import { caseCount } from '../../support/cases.ts';
+import { basic, startTestService } from '../../support/embedded-service.ts';
+
+const service = await startTestService();
+
+interface Call {
+  id: string;
+  op_name: string;
+  started_at: string;
+  ended_at: string;
+  inputs: Record<string, unknown>;
+  output: unknown;
+}
+
+type Key = { field: string; direction: 'asc' | 'desc' };
+
+async function record(project_id: string, calls: readonly Call[]): Promise<void> {
+  const batch = calls.flatMap(({ output, ended_at, ...start }) => [
+    { mode: 'start', req: { start: { ...start, project_id, trace_id: 't', attributes: {} } } },
+    { mode: 'end', req: { end: { project_id, id: start.id, ended_at, output, summary: {} } } },
+  ]);
+  expect((await service.send('POST', '/call/upsert_batch', basic, { batch })).status).toBe(200);
+}
+
+async function idsOf(body: object): Promise<string[]> {
+  const { status, body: text } = await service.send('POST', '/calls/stream_query', basic, { columns: ['id'], ...body });
+  expect(status, JSON.stringify(text)).toBe(200);
+  return (text as string)
+    .split('\n')
+    .slice(0, -1)
+    .map((line) => JSON.parse(line).id);
+}
+
+const time = (second: number): string => new Date(Date.UTC(2026, 0, 1, 0, 0, second)).toISOString();
+const valueAt = (call: Call, path: string): unknown =>
+  path.split('.').reduce<unknown>((at, name) => {
+    const members = Object(at ?? {}) as Record<string, unknown>;
+    return Object.hasOwn(members, name) ? members[name] : undefined;
+  }, call);
+const asText = (value: unknown): string => (typeof value === 'string' ? value : JSON.stringify(value));
+
+/** Compares two values as the interface describes: numbers by size, all others as text, and those without a value last. */
+function compare(a: unknown, b: unknown, direction: Key['direction']): number {
+  if (a == null || b == null) return Number(a == null) - Number(b == null);
+  const areNumbers = typeof a === 'number' && typeof b === 'number';
+  const [left, right] = areNumbers ? [a, b] : [asText(a), asText(b)];
+  if (left === right) return 0;
+  return left < right === (direction === 'asc') ? -1 : 1;
+}
+
+const inOrder = (calls: readonly Call[], keys: readonly Key[]): string[] =>
+  [...calls]
+    .sort((a, b) => {
+      for (const { field, direction } of keys) {
+        const order = compare(valueAt(a, field), valueAt(b, field), direction);
+        if (order !== 0) return order;
+      }
+      return a.id < b.id ? -1 : 1;
+    })
+    .map(({ id }) => id);
+
+// Numbers and text have an order together only if no text begins with a sign that numbers begin with, or with one before it.
+const signs = fc.constantFrom('"', '\\', ' ', 'a', 'B', 'é', '\u0007', '\n');
+const word = fc
+  .tuple(fc.constantFrom('A', 'b', 'z'), fc.string({ unit: signs, maxLength: 3 }))
+  .map((parts) => parts.join(''));
+const value = fc.oneof(
+  fc.integer({ min: -3, max: 3 }),
+  fc.double({ noNaN: true, noDefaultInfinity: true }),
+  word,
+  fc.boolean(),
+  fc.constant(null),
+  fc.array(fc.integer({ min: 0, max: 2 }), { maxLength: 2 }),
+  fc.record({ b: word, a: fc.boolean() }),
+  fc.stringMatching(/^long text( \w){60}[ab]$/),
+);
+const call = fc.record({
+  op_name: fc.constantFrom('chat', 'chat:2', 'plan', 'Plan', 'é'),
+  start: fc.integer({ min: 0, max: 3 }),
+  seconds: fc.integer({ min: 0, max: 3 }),
+  inputs: fc.record({ n: value, deep: fc.record({ er: value }) }, { requiredKeys: [] }),
+  output: fc.oneof(value, fc.record({ score: value }, { requiredKeys: [] })),
+});
+const fields = [
+  'op_name',
+  'started_at',
+  'ended_at',
+  'inputs.n',
+  'inputs.deep.er',
+  'inputs.deep',
+  'output',
+  'output.score',
+];
+const keys = fc.uniqueArray(
+  fc.record({ field: fc.constantFrom(...fields), direction: fc.constantFrom('asc' as const, 'desc' as const) }),
+  { minLength: 1, maxLength: 3, selector: ({ field }) => field },
+);
+
+let projects = 0;
+
+describe('the order of recorded calls', () => {
+  it('is the one of the compared values, whatever their types, on every page', async () => {
+    await fc.assert(
+      fc.asyncProperty(
+        fc.array(call, { maxLength: 40 }),
+        fc.array(keys, { minLength: 1, maxLength: 5 }),
+        fc.nat(40),
+        fc.nat(40),
+        async (generated, orders, offset, limit) => {
+          const project_id = `p/order-${projects++}`;
+          const calls = generated.map(({ start, seconds, ...members }, index) => ({
+            ...members,
+            id: `id-${(index * 7) % 41}`,
+            started_at: time(start),
+            ended_at: time(start + seconds),
+          }));
+          if (calls.length > 0) await record(project_id, calls);
+          for (const sort_by of orders) {
+            const expected = inOrder(calls, sort_by);
+            expect(await idsOf({ project_id, sort_by })).toEqual(expected);
+            expect(await idsOf({ project_id, sort_by, offset, limit })).toEqual(expected.slice(offset, offset + limit));
+          }
+        },
+      ),
+      { numRuns: caseCount(100) },
+    );
+  });
+
+  it('by operation and start respects conditions, and goes on after a hundred operations', async () => {
+    const project_id = 'p/operations';
+    const calls = Array.from({ length: 240 }, (_, index) => ({
+      id: `id-${String(index).padStart(3, '0')}`,
+      op_name: `op-${String(index % 120).padStart(3, '0')}`,
+      started_at: time(index),
+      ended_at: time(index),
+      inputs: { half: index % 2 },
+      output: null,
+    }));
+    await record(project_id, calls);
+    const sort_by: Key[] = [
+      { field: 'op_name', direction: 'desc' },
+      { field: 'started_at', direction: 'asc' },
+    ];
+    expect(await idsOf({ project_id, sort_by, limit: 4 })).toEqual(['id-119', 'id-239', 'id-118', 'id-238']);
+    expect(await idsOf({ project_id, sort_by, offset: 197, limit: 6 })).toEqual([
+      ...['id-141', 'id-020', 'id-140', 'id-019', 'id-139', 'id-018'],
+    ]);
+    const isOdd = { $expr: { $eq: [{ $getField: 'inputs.half' }, { $literal: 1 }] } };
+    expect(await idsOf({ project_id, sort_by, query: isOdd, offset: 1, limit: 3 })).toEqual([
+      ...['id-239', 'id-117', 'id-237'],
+    ]);
+    const since = { $expr: { $gte: [{ $getField: 'started_at' }, { $literal: time(238) }] } };
+    expect(await idsOf({ project_id, sort_by, query: since })).toEqual(['id-239', 'id-238']);
+    const named = { op_names: ['op-007', 'op-003'] };
+    expect(await idsOf({ project_id, sort_by, filter: named })).toEqual(['id-007', 'id-127', 'id-003', 'id-123']);
+  });
+});
