@@ -46,10 +46,10 @@ export class ComparedRecord {
 /** One of several conditions of the database that must all hold. */
 export interface ConditionPart {
   condition: Expression<SqlBool>;
-  /** The condition as a comparison of one column; absent if no index could serve it. */
+  /** The condition as a comparison or another test of one column alone; absent if it reads several, or JSON. */
   about?: {
     column: string;
-    is: 'equal' | 'one of' | 'null' | 'not null' | 'since' | 'before' | 'beyond';
+    is: 'equal' | 'one of' | 'null' | 'not null' | 'since' | 'before' | 'tested';
     values?: readonly string[];
   };
   /** The opposite in a form that an index can serve; the engines use none for `not (…)`. */
@@ -167,7 +167,9 @@ function narrowedByAny(conditions: readonly Condition[]): Narrowing {
   const isNarrow = conditions.every(({ parts, isExact }) => isExact || parts.length > 0);
   if (!isNarrow || conditions.length > maxAlternatives) return unnarrowed;
   const condition = eb.or(conditions.map(({ parts }) => joinParts(parts)));
-  return { parts: [{ condition }], isExact: conditions.every(({ isExact }) => isExact) };
+  const isOfOneColumn = column !== undefined && abouts.every((about) => about?.column === column);
+  const about = isOfOneColumn ? { about: { column, is: 'tested' } as const } : {};
+  return { parts: [{ condition, ...about }], isExact: conditions.every(({ isExact }) => isExact) };
 }
 
 function oppositeOf({ accepts, parts, isExact, ...read }: Condition): Condition {
@@ -208,7 +210,11 @@ export function isOneOfNames(column: string, names: readonly string[]): Conditio
   if (exact.length > 0) alternatives.push(isOneOf(column, exact));
   const { parts, ...condition } = anyOf(alternatives);
   // An index of the column serves all the alternatives.
-  return { ...condition, parts: parts.map((part) => ({ about: { column, is: 'one of' }, ...part })) };
+  const served = { column, is: 'one of' } as const;
+  return {
+    ...condition,
+    parts: parts.map((part) => (part.about?.is === 'tested' ? { ...part, about: served } : part)),
+  };
 }
 
 /** Compares with a prefix that ends in a colon; the semicolon is the next character. */
@@ -394,9 +400,13 @@ class Compiler {
     const pattern = column && this.#patternIn(text, ignoresCase);
     if (!pattern) return unnarrowed;
     const like = ignoresCase ? this.#columns.caseInsensitiveLike : 'like';
+    const matches = eb(column, like, pattern);
+    if (isText) {
+      const condition = eb.or([eb(eb.fn('length', [column]), '>', maxMatchedChars), matches]);
+      return { parts: [{ condition, about: { column, is: 'tested' } }], isExact: false };
+    }
     // A missing value counts as an empty object.
-    const isMissing = isText ? [] : [eb(column, 'is', null)];
-    return { parts: [{ condition: isLargeOr([eb(column, like, pattern), ...isMissing]) }], isExact: false };
+    return { parts: [{ condition: isLargeOr([matches, eb(column, 'is', null)]) }], isExact: false };
   }
 
   #conversion(value: unknown): Operand {
@@ -449,6 +459,9 @@ const maxPatterns = 8;
 
 /** Maximum memory of a record that patterns are compared with in a statement, in bytes. */
 const maxMatchedBytes = 256 * 1024;
+
+/** Maximum number of characters of a text that a pattern is compared with in a statement. */
+const maxMatchedChars = maxMatchedBytes / 4;
 
 /** Returns the condition that one of some comparisons holds, or that the record is so large that the statement leaves them open. */
 function isLargeOr(comparisons: readonly Expression<SqlBool>[]): Expression<SqlBool> {

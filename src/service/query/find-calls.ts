@@ -42,6 +42,8 @@ interface Plan {
   /** How often the test may walk through the characters of a call. */
   scans: number;
   budget: RequestBudget;
+  /** True if an index finds so few calls that sorting them takes no time. */
+  isSmall?: boolean;
 }
 
 const timeColumns = ['started_at', 'ended_at'];
@@ -90,6 +92,68 @@ function isInOrderOfStart(part: ConditionPart): boolean {
 /** Returns whether a condition has no index, so that the database tests one call after the other. */
 const needsScan = ({ parts }: Plan): boolean => !parts.every(hasIndex);
 
+/** Maximum number of names of operations that are tested by themselves, and of the characters of each. */
+const maxTestedNames = 1000;
+const maxNameChars = 1000;
+/** Maximum number of calls of several operations that are sorted by start. */
+const maxSmall = 5000;
+
+/**
+ * Replaces tests of the name of the operation by the names that pass, which an index finds: there are few of them and many calls.
+ * For a page of several operations, the order of start is better served by the index of start, unless they have few calls.
+ */
+async function withOperations(database: Database, plan: Plan, purpose: 'page' | 'count'): Promise<Plan> {
+  const isTest = ({ about }: ConditionPart): boolean => about?.column === 'op_name' && about.is !== 'equal';
+  const tests = plan.parts.filter(isTest);
+  if (tests.length === 0 || !isServedByOperations(plan)) return plan;
+  const passed = await database.read((transaction) => namesThatPass(transaction, plan.project_id, tests));
+  const named = passed?.length === 0 ? noOperation : isOneOf('op_name', passed ?? []).parts[0];
+  if (passed === undefined || named === undefined) return plan;
+  const narrowed = { ...plan, parts: [...plan.parts.filter((part) => !isTest(part)), named] };
+  if (passed.length < 2 || purpose === 'count') return narrowed;
+  const isLarge = await database.read((transaction) =>
+    transaction
+      .selectFrom('calls')
+      .select('id')
+      .where('project_id', '=', plan.project_id)
+      .where(named.condition)
+      .orderBy('op_name')
+      .limit(1)
+      .offset(maxSmall)
+      .executeTakeFirst(),
+  );
+  return isLarge ? plan : { ...narrowed, isSmall: true };
+}
+
+/** Returns the names of a project's operations that pass all tests; undefined if there are too many or too long ones. */
+async function namesThatPass(
+  transaction: Transaction,
+  project_id: string,
+  tests: readonly ConditionPart[],
+): Promise<string[] | undefined> {
+  const next = sql`select op_name from calls where project_id = ${project_id}`;
+  const isShort = sql<SqlBool>`length(op_name) <= ${sql.lit(maxNameChars)}`;
+  // Each name is one step in the index.
+  const { rows } = await sql<{ op_name: string | null; passes: unknown }>`
+    with recursive names(name) as (
+      select * from (${next} order by op_name limit 1) as first_name
+      union all
+      select (${next} and op_name > names.name order by op_name limit 1) from names where names.name is not null
+    )
+    select case when ${isShort} then op_name end as op_name, case when ${isShort} then ${joinParts(tests)} end as passes
+    from (select name as op_name from names where name is not null limit ${sql.lit(maxTestedNames + 1)}) as operations
+  `.execute(transaction);
+  if (rows.length > maxTestedNames) return undefined;
+  const passed: string[] = [];
+  for (const { op_name, passes } of rows) {
+    if (op_name === null) return undefined;
+    if (passes) passed.push(op_name);
+  }
+  return passed;
+}
+
+const noOperation: ConditionPart = { condition: sql<SqlBool>`1 = 0`, about: { column: 'op_name', is: 'one of' } };
+
 /**
  * Finds recorded calls, and yields them in batches, whose memory the budget holds until the next one. Every batch is read in a
  * transaction of its own, so that a slow reader keeps none open. A call that is recorded meanwhile may be missing; no call is
@@ -101,7 +165,7 @@ export async function* findCalls(
   body: BodyOf<'queryCalls'>,
   budget: RequestBudget,
 ): AsyncGenerator<RecordedCall[], void, undefined> {
-  const plan = planOf(body, database, budget);
+  const plan = await withOperations(database, planOf(body, database, budget), 'page');
   const { sort_by, columns } = body;
   const offset = body.offset ?? 0;
   const limit = body.limit ?? Number.MAX_SAFE_INTEGER;
@@ -126,7 +190,7 @@ async function* inOrder(database: Database, plan: Plan, page: Page): AsyncGenera
   if (first === undefined || (first.field === 'started_at' && others.length === 0)) {
     const scan = { direction: first?.direction ?? 'asc', columns: [...smallColumns, ...read], offset, limit };
     yield* inOrderOfStart(database, plan, scan, callIfAccepted(plan));
-  } else if (first.field === 'op_name' && isOrderedByName(plan)) {
+  } else if (first.field === 'op_name' && isServedByOperations(plan)) {
     const inOperation = others.length > 0 ? others : [{ field: 'id', direction: 'asc' } as const];
     yield* byOperation(database, plan, { ...page, sortBy: [first, ...inOperation] });
   } else {
@@ -150,7 +214,7 @@ function releasePlaces({ budget }: Plan, places: readonly SortableCall[]): void 
 }
 
 /** Returns whether the index of operations serves a plan best: no condition has another index, which may find few calls. */
-function isOrderedByName({ parts }: Plan): boolean {
+function isServedByOperations({ parts }: Plan): boolean {
   const served = ['project_id', 'op_name', 'started_at'];
   return parts.every((part) => !hasIndex(part) || served.includes(part.about!.column));
 }
@@ -185,7 +249,7 @@ async function* byOperation(
   yield* bySortedPlaces(database, rest, { ...page, offset, limit });
 }
 
-const afterName = { column: 'op_name', is: 'beyond' } as const;
+const afterName = { column: 'op_name', is: 'tested' } as const;
 
 const withPart = (plan: Plan, part: ConditionPart): Plan => ({ ...plan, parts: [...plan.parts, part] });
 
@@ -216,7 +280,7 @@ export async function countFoundCalls(
   limit: number,
   budget: RequestBudget,
 ): Promise<number> {
-  const plan = planOf(selection, database, budget);
+  const plan = await withOperations(database, planOf(selection, database, budget), 'count');
   const slow = plan.parts.find((part) => !hasIndex(part) && part.opposite && hasIndex(part.opposite));
   if (!slow?.opposite || plan.accepts || limit < Number.MAX_SAFE_INTEGER) return countPlanned(database, plan, limit);
   // Calls that have not failed would be read one by one; an index finds the failed ones, which are subtracted from all.
@@ -333,9 +397,9 @@ function isBeside(
 }
 
 /** Returns what to order calls by. With the index of start, SQLite would walk through all calls to find listed ids. */
-function startOf({ parts }: Plan) {
+function startOf({ parts, isSmall }: Plan) {
   const listsIds = parts.some(({ about }) => about?.column === 'id');
-  return listsIds ? sql<string>`started_at || ''` : sql<string>`started_at`;
+  return listsIds || isSmall ? sql<string>`started_at || ''` : sql<string>`started_at`;
 }
 
 /**

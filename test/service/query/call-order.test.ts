@@ -157,3 +157,57 @@ describe('the order of recorded calls', () => {
     expect(await idsOf({ project_id, sort_by, filter: named })).toEqual(['id-007', 'id-127', 'id-003', 'id-123']);
   });
 });
+
+describe('conditions on the name of the operation', () => {
+  it('find the calls of the operations that satisfy them, in the order of start and counted', async () => {
+    const names = ['weave:///p/named/op/chat:1', 'weave:///p/named/op/chat:2', 'weave:///p/named/op/plan:1', 'chat'];
+    const calls = Array.from({ length: 12 }, (_, index) => ({
+      id: `id-${String(index).padStart(2, '0')}`,
+      op_name: names[index % 4]!,
+      started_at: time(index),
+      ended_at: time(index),
+      inputs: { half: index % 2 },
+      output: null,
+    }));
+    await record('p/named', calls);
+    const name = { $getField: 'op_name' };
+    const contains = (text: string) => ({ $contains: { input: name, substr: { $literal: text } } });
+    const isChat = { $or: [{ $eq: [name, { $literal: 'chat' }] }, contains('/op/chat:')] };
+    const isOdd = { $eq: [{ $getField: 'inputs.half' }, { $literal: 1 }] };
+    const cases: [object, string][] = [
+      [contains('nothing'), ''],
+      [contains('plan'), '02 06 10'],
+      [isChat, '00 01 03 04 05 07 08 09 11'],
+      [{ $not: [isChat] }, '02 06 10'],
+      [{ $and: [isChat, { $not: [contains(':2')] }] }, '00 03 04 07 08 11'],
+      [{ $and: [isChat, isOdd] }, '01 03 05 07 09 11'],
+      [{ $or: [contains('plan'), isOdd] }, '01 02 03 05 06 07 09 10 11'],
+    ];
+    for (const [$expr, expected] of cases) {
+      const body = { project_id: 'p/named', query: { $expr } };
+      const found = expected.split(' ').filter(Boolean);
+      const idsFound = async (more: object) => (await idsOf({ ...body, ...more })).map((id) => id.slice(3));
+      expect(await idsFound({}), JSON.stringify($expr)).toEqual(found);
+      const newest = { sort_by: [{ field: 'started_at', direction: 'desc' }], limit: 2, offset: 1 };
+      expect(await idsFound(newest)).toEqual([...found].reverse().slice(1, 3));
+      expect((await service.send('POST', '/calls/query_stats', basic, body)).body).toEqual({ count: found.length });
+    }
+    const versions = { op_names: ['weave:///p/named/op/chat:*'] };
+    expect(await idsOf({ project_id: 'p/named', filter: versions, limit: 3 })).toEqual(['id-00', 'id-01', 'id-04']);
+  });
+
+  it('find the same calls where names are very long', async () => {
+    const long = 'n'.repeat(1001);
+    const calls = [`${long} chat`, `${long} plan`, 'chat', 'plan'].map((op_name, index) => ({
+      id: `id-${index}`,
+      op_name,
+      started_at: time(index),
+      ended_at: time(index),
+      inputs: {},
+      output: null,
+    }));
+    await record('p/long-names', calls);
+    const isChat = { $contains: { input: { $getField: 'op_name' }, substr: { $literal: 'chat' } } };
+    expect(await idsOf({ project_id: 'p/long-names', query: { $expr: isChat } })).toEqual(['id-0', 'id-2']);
+  });
+});
