@@ -50,10 +50,13 @@ async function readGroups(
   if (filter.unjudged_by_me) return undefined;
   const { id: queue_id, project: project_id, service } = queue;
   const judgement_types = withJudgements ? [...judgementTypes] : null;
-  const { groups, judgements = [] } = await service.call('summarizeQueueItems', {
-    path: { queue_id },
-    body: { project_id, filter: serviceFilter(filter), judgement_types },
-  });
+  const summary = await service
+    .call('summarizeQueueItems', {
+      path: { queue_id },
+      body: { project_id, filter: serviceFilter(filter), judgement_types },
+    })
+    .catch(whereTooLarge);
+  const { groups, judgements = [] } = summary ?? {};
   // The field may be one that only other items have.
   const isFieldKnown = filter.field === undefined || judgements.some(({ field }) => field === filter.field);
   if (!groups?.every(({ count }) => count > 0) || !isFieldKnown) return undefined;
@@ -74,6 +77,11 @@ async function readGroups(
       return (itemsOfGroups[group] ?? []).map(({ call_id }) => ({ ...members, call_id }));
     }),
   };
+}
+
+/** Returns undefined for a queue that is too large to be counted with one request, which can still be read in pages. */
+function whereTooLarge(error: unknown): undefined {
+  if (!(error instanceof HeddleError && error.code === 'too_large')) throw error;
 }
 
 async function readItemPages(queue: QueueAccess, filter: ItemsFilter, doneBefore: number): Promise<SummarizedItem[]> {

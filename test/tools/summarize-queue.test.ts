@@ -171,6 +171,17 @@ describe('summarize_queue', async () => {
 });
 
 describe('summarize_queue at another service', () => {
+  it('reads pages where the service refuses to count a queue with one request', async () => {
+    const service = await startListingService(3, 2);
+    const { respond } = service;
+    service.respond = (request) => {
+      if (request.path.endsWith('/items/summary')) sendResponse(request, 413, '{"detail":"too much memory"}');
+      else respond(request);
+    };
+    const { call } = await connectClient(emptyHome(temporaryFolder(), service.environment));
+    expect(await call('summarize_queue', { queue_id: 'q', by: ['state'] })).toMatchObject({ total_items: 3 });
+  });
+
   it('reads items and judgements in pages of 5,000, and reports its progress', async () => {
     const service = await startListingService(5001, 5001);
     const { client } = await connectClient(emptyHome(temporaryFolder(), service.environment));
