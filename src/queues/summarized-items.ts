@@ -79,9 +79,9 @@ async function readGroups(
   };
 }
 
-/** Returns undefined for a queue that is too large to be counted with one request, which can still be read in pages. */
+/** Returns undefined where the service refuses to count so much with one request; the queue can still be read in pages. */
 function whereTooLarge(error: unknown): undefined {
-  if (!(error instanceof HeddleError && error.code === 'too_large')) throw error;
+  if (!(error instanceof HeddleError && error.status === 413)) throw error;
 }
 
 async function readItemPages(queue: QueueAccess, filter: ItemsFilter, doneBefore: number): Promise<SummarizedItem[]> {
