@@ -43,7 +43,7 @@ export function renderRunTable(runs: readonly RunWithFigures[]): string[] {
 }
 
 /** Renders the figures of one scorer, like `40% of 10 passed` or `mean 3.5 of 10 (3×5 4×5), 1 without a score`. */
-export function renderFigures({ n, errors, pass_rate, mean, values, quartiles }: ScorerFigures): string {
+function renderFigures({ n, errors, pass_rate, mean, values, quartiles }: ScorerFigures): string {
   const counts = values?.map(([value, count]) => `${cell(value)}×${count}`).join(' ');
   const spread = counts ?? (quartiles && `least, quartiles, greatest ${quartiles.join(' ')}`);
   const details = spread === undefined || pass_rate !== undefined ? '' : ` (${spread})`;

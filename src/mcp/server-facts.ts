@@ -3,13 +3,13 @@ import { version } from '../core/version.ts';
 import type { ListedTool } from '../tools/definition/registry.ts';
 import icon from './icon.json' with { type: 'json' };
 
-// What clients read before their first call. Imports nothing of the SDK, so that the front door can answer without it.
+// The facts that clients read before their first call. Only types of the SDK are imported, so that the front door loads without it.
 
 /** The extension for Views, which clients show beside a conversation (MCP Apps). */
-export const appsExtension = 'io.modelcontextprotocol/ui';
+const appsExtension = 'io.modelcontextprotocol/ui';
 
 /** The extension for skills: instructions for jobs that take several tool calls. */
-export const skillsExtension = 'io.modelcontextprotocol/skills';
+const skillsExtension = 'io.modelcontextprotocol/skills';
 
 export const serverInfo = { name: 'heddle', title: 'heddle', version, icons: [icon] };
 

@@ -1,4 +1,5 @@
 import { isLoopbackHost } from './loopback.ts';
+
 /** The proxies for requests to http and https addresses, and the exceptions; each as the variable of its name holds it. */
 export interface ProxySettings {
   httpProxy?: string | undefined;

@@ -1,4 +1,5 @@
 import { isJsonObject } from './json-object.ts';
+
 /** Serialises a value as JSON with sorted member names, so that equal content gives equal text. */
 export function canonicalJson(value: unknown): string {
   return JSON.stringify(value, (_, member: unknown) =>

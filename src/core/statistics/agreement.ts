@@ -1,5 +1,6 @@
 import { countEach } from './count-each.ts';
 import { rounded } from './rounded.ts';
+
 /** The classes that two annotators gave to one item: the first annotator's, then the second's. */
 export type ClassPair = readonly [string, string];
 

@@ -1,4 +1,5 @@
 import { isJsonObject } from '../json/json-object.ts';
+
 /** A score, or a member of one: passed or not, a number, or a label. */
 export type ScoreValue = boolean | number | string;
 

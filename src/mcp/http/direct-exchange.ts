@@ -72,7 +72,7 @@ class DirectExchange implements Transport {
     const response = this.#response;
     if (response.writableEnded) return;
     if ('method' in message) {
-      // What does not belong to the call has no stream to go to.
+      // The response carries only the messages of its call.
       if (options?.relatedRequestId !== this.#id) return;
       this.#writeEvents(eventOf(messageJson(message)));
       this.#signOfLife.refresh();

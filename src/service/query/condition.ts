@@ -69,7 +69,7 @@ export interface Condition {
   isExact: boolean;
   /** The paths of the members that `accepts` reads. */
   paths: string[];
-  /** How often `accepts` may walk through the characters of a record. */
+  /** How many times `accepts` reads all characters of a record, at most. */
   scans: number;
 }
 
@@ -270,7 +270,7 @@ function asOperand(condition: Condition): Operand {
 class Compiler {
   /** The paths of all members that the compiled operands read. */
   readonly paths: string[] = [];
-  /** How often the compiled operands may walk through the characters of a record. */
+  /** How many times the compiled operands read all characters of a record, at most. */
   scans = 0;
   readonly #columns: Required<ConditionColumns>;
   readonly #maxOperands: number;

@@ -39,7 +39,7 @@ interface Plan {
   accepts: ((call: ComparedRecord) => boolean) | undefined;
   /** The paths that the test reads. */
   paths: string[];
-  /** How often the test may walk through the characters of a call. */
+  /** How many times the test reads all characters of a call, at most. */
   scans: number;
   budget: RequestBudget;
   /** True if an index finds so few calls that sorting them takes no time. */

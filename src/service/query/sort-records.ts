@@ -4,7 +4,7 @@ import type { RequestBudget } from '../request-budget.ts';
 
 type Direction = Pick<SortKey, 'direction'>;
 
-/** What decides on the place of a record: a number, a text, or neither. */
+/** The form in which a member is compared: a number, or a text; undefined for a missing value. */
 export type SortValue = number | string | undefined;
 
 /** Returns the value of a record at a dotted path; undefined if there is none. */

@@ -19,7 +19,7 @@ const bytes: Column<Uint8Array> = { type: 'bytes', isRequired: true };
 /** The estimated memory that the row takes, so that large ones are read in small batches; before the columns that are large. */
 const memoryBytes = integer;
 
-/** What an engine calls the types of columns that engines name differently. */
+/** An engine's names for the types of columns that have other names in other engines. */
 export interface ColumnTypes {
   /** Type of text columns, which sort in byte order. */
   textType: string;

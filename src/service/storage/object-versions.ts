@@ -118,7 +118,7 @@ export async function findReferenced(
   return findVersion(transaction, { project_id, object_id: name, version });
 }
 
-/** What a request may see, and its budget, which holds the memory of what it reads. */
+/** The projects that a request may see, and the budget that counts the memory of what it reads. */
 export interface Access {
   maySee: ProjectFilter;
   budget: RequestBudget;

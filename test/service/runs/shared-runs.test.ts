@@ -32,6 +32,16 @@ async function startRun(model: ScriptedModel, concurrency: number, limits: Runne
   return { data, service, setup, run };
 }
 
+/** Starts a run again some times, with two predictions at once. Returns the ids of all, and what they run. */
+async function startAgain(setup: EvaluationSetup, run: string, times: number) {
+  const { evaluation_ref, model_ref } = (await setup.results([run])).summary.evaluations[0];
+  const runs = [run];
+  for (let time = 0; time < times; time += 1) {
+    runs.push(await setup.start(evaluation_ref, model_ref, { concurrency: 2 }));
+  }
+  return { runs, evaluation_ref, model_ref };
+}
+
 const asks = (model: ScriptedModel): string[] => model.asked.map(({ messages }) => messages[0]!.content).sort();
 const allRows = rows.map(({ question }) => question).sort();
 
@@ -49,11 +59,7 @@ describe('a run', () => {
   it('waits for a free process when its own works on four others', async () => {
     const model = await startModel(true);
     const { data, setup, run } = await startRun(model, 2);
-    const { evaluation_ref, model_ref } = (await setup.results([run])).summary.evaluations[0];
-    const runs = [run];
-    for (let more = 0; more < 5; more += 1) {
-      runs.push(await setup.start(evaluation_ref, model_ref, { concurrency: 2 }));
-    }
+    const { runs } = await startAgain(setup, run, 5);
     await expect.poll(() => model.openRequests).toBe(8);
     await startTestService({ data, modelProvider: { url: model.url } });
     await expect.poll(() => model.openRequests).toBe(12);
@@ -65,11 +71,7 @@ describe('a run', () => {
   it('begins at once when another account has all four turns of its process', async () => {
     const model = await startModel(true);
     const { data, service, setup, run } = await startRun(model, 2);
-    const { evaluation_ref, model_ref } = (await setup.results([run])).summary.evaluations[0];
-    const runs = [run];
-    for (let more = 0; more < 3; more += 1) {
-      runs.push(await setup.start(evaluation_ref, model_ref, { concurrency: 2 }));
-    }
+    const { runs, evaluation_ref, model_ref } = await startAgain(setup, run, 3);
     await expect.poll(() => model.openRequests).toBe(8);
     const { password } = await withStore(data, (store) => store.addUser('other', 'all'));
     const authorization = `Basic ${Buffer.from(`other:${password}`).toString('base64')}`;
@@ -85,11 +87,7 @@ describe('a run', () => {
   it('takes the place of one whose turn was long, which goes on later without asking again', async () => {
     const model = await startModel(true);
     const { setup, run } = await startRun(model, 2, { turnMs: 1, ...shortLease });
-    const { evaluation_ref, model_ref } = (await setup.results([run])).summary.evaluations[0];
-    const runs = [run];
-    for (let more = 0; more < 4; more += 1) {
-      runs.push(await setup.start(evaluation_ref, model_ref, { concurrency: 2 }));
-    }
+    const { runs } = await startAgain(setup, run, 4);
     await expect.poll(() => model.openRequests).toBe(10);
     model.release();
     for (const id of runs) expect(await setup.ended(id, 60_000)).toMatchObject({ code: 'complete' });

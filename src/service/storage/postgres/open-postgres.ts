@@ -25,7 +25,7 @@ const writeToLog = "select pg_logical_emit_message(true, 'heddle', '')";
 const alternative =
   'set HEDDLE_DATABASE_URL or --database to another database, or to a schema with ?options=-csearch_path%3DNAME';
 
-export const postgresEngine: Engine = {
+const postgresEngine: Engine = {
   container: 'database',
   alternative,
   newBeginning: alternative,
