@@ -8,6 +8,28 @@ export const pagePath = /\/board\/view\/\w+\/page\.html$/;
 /** The metafiles of the pages that were built, which name their packages for the notices. @type {import('esbuild').Metafile[]} */
 export const pageMetafiles = [];
 
+/**
+ * Leaves out what a page never calls of its Markdown parser: its writers of HTML, and the tables of character references, which
+ * it never meets since `src/board/view/values/markdown.ts` keeps them from it.
+ */
+const parserOnly = {
+  name: 'parser-only',
+  setup(builder) {
+    builder.onResolve({ filter: /^\.\/render\// }, async ({ path, pluginData, ...rest }) => {
+      if (pluginData === parserOnly || !rest.importer.includes('/node_modules/commonmark/')) return undefined;
+      const resolved = await builder.resolve(path, { ...rest, pluginData: parserOnly });
+      return { ...resolved, sideEffects: false };
+    });
+    builder.onResolve({ filter: /^(entities|mdurl\/encode\.js)$/ }, ({ path }) => ({
+      path,
+      namespace: 'never-called',
+    }));
+    builder.onLoad({ filter: /.*/, namespace: 'never-called' }, () => ({
+      contents: 'const same = (text) => text; export { same as default, same as decodeHTMLStrict };',
+    }));
+  },
+};
+
 /** Builds the script or the style of a page to one minified text. */
 async function bundled(file) {
   const { outputFiles, metafile } = await build({
@@ -16,6 +38,7 @@ async function bundled(file) {
     minify: true,
     write: false,
     metafile: true,
+    plugins: [parserOnly],
     format: 'iife',
     // The browsers that MCP clients embed, and those of people, have had these features since 2023.
     target: ['chrome123', 'firefox120', 'safari17.5'],

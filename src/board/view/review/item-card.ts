@@ -5,8 +5,8 @@ import { button } from '../shared/button.ts';
 import { labelOf } from '../shared/labels.ts';
 import { PureComponent } from '../shared/pure-component.ts';
 import type { Formats } from '../shared/theme.ts';
-import { ValueView } from '../shared/value-view.ts';
 import { plainText, visibleText } from '../shared/visible-text.ts';
+import { ValueView } from '../values/value-view.ts';
 import { isComplete, isEmpty, isSameValue, storedValue, valueIn, withRetraction } from './draft.ts';
 import { fieldControl } from './field-control.ts';
 import { readTyped } from './field-values.ts';
@@ -105,7 +105,7 @@ function valuesOf({ card: { item, wholes }, formats, board }: CardProps): Compon
       typeof whole === 'object'
         ? { value: whole.value }
         : { value, loading: whole, loadWhole: () => board.loadWhole(item, path) };
-    return [h('dt', {}, visibleText(path)), h('dd', {}, h(ValueView, { ...shown, formats }))];
+    return [h('dt', {}, visibleText(path)), h('dd', {}, h(ValueView, { ...shown, formats, foldedChars: 8000 }))];
   });
   const about = h('dt', {}, 'Recorded call');
   if (call_error) {
