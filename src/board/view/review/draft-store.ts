@@ -1,4 +1,5 @@
 import type { Review } from '../../../tools/review-queue.ts';
+import { keepValue, lastingStorage } from '../shared/host.ts';
 import { type Draft, draftText, emptyDraft, isUntouched, parseDraft } from './draft.ts';
 
 const prefix = 'heddle-draft ';
@@ -17,7 +18,7 @@ export class DraftStore {
   readonly #known = new Map<string, Draft>();
 
   constructor() {
-    this.#storage = localStorageOf(window);
+    this.#storage = lastingStorage();
     this.isKeeping = this.#storage !== undefined;
   }
 
@@ -76,25 +77,9 @@ export class DraftStore {
     this.#storage?.removeItem(from);
   }
 
-  /** Returns whether the browser has kept the value. */
   #set(key: string, value: string): boolean {
-    try {
-      this.#storage?.setItem(key, value);
-      this.isKeeping = this.#storage !== undefined;
-    } catch {
-      // It has no room left.
-      this.isKeeping = false;
-    }
+    this.isKeeping = keepValue(key, value);
     return this.isKeeping;
-  }
-}
-
-/** Returns the storage of a window; undefined where it allows none. */
-function localStorageOf(owner: Window): Storage | undefined {
-  try {
-    return owner.localStorage;
-  } catch {
-    return undefined;
   }
 }
 

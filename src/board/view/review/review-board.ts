@@ -83,6 +83,11 @@ export class Board extends View<ReviewState> {
     if (this.state.cards !== cards) this.#keepDrafts(cards);
   }
 
+  override get keptSentence(): string {
+    const { length } = stagedCards(this.state);
+    return length > 0 && this.#store.isKeeping ? 'What you decided is kept in this browser. ' : '';
+  }
+
   /** Opens the board of a queue, or lets the person choose one. */
   open(args: Arguments): void {
     this.arguments = args;
