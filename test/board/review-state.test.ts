@@ -85,7 +85,7 @@ describe('the state of the review board', () => {
   });
 
   it('moves on to the next field without a value, and is settled when every field has one', () => {
-    const first = chooseActive(opened, 'a', 1);
+    const first = chooseActive(opened, 'a', '2');
     expect(changeOf(first, 'a')).toEqual({
       item_id: 'a',
       judgements: { helpful: false },
@@ -97,7 +97,7 @@ describe('the state of the review board', () => {
     expect(isSettled(second, 'a')).toBe(true);
     expect(changeOf(second, 'a').annotation_state).toBe('completed');
     // A field that takes a number has no choice with a position.
-    expect(chooseActive(first, 'a', 0)).toBe(first);
+    expect(chooseActive(first, 'a', '1')).toBe(first);
   });
 
   it('decides nothing when the stored value is given again or a state is chosen twice', () => {

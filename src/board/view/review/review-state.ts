@@ -14,6 +14,7 @@ import {
   emptyDraft,
   isComplete,
   isEmpty,
+  isSameDraft,
   type TypedText,
   valueIn,
   withValue,
@@ -58,6 +59,17 @@ export interface Card {
   isReread?: boolean;
 }
 
+/** What a decision replaced, to take it back. */
+interface PastDecision {
+  /** Names the decision; typing on in the same box is one decision. */
+  what: string;
+  /** Id of the item at which the person decided, and the position of its field. */
+  id: string;
+  active: number;
+  /** The drafts before, by item. */
+  drafts: ReadonlyMap<string, Draft>;
+}
+
 /** The state of the review board. */
 export interface ReviewState extends ViewState {
   /** The queues among which the person chooses, until one is open. */
@@ -70,8 +82,10 @@ export interface ReviewState extends ViewState {
   kind: FilterKind;
   /** Cards in their order, by the id of the item. */
   cards: ReadonlyMap<string, Card>;
-  /** Id of the item on which keys act. */
+  /** Id of the item on which keys act; undefined after the last one. */
   current?: string | undefined;
+  /** The decisions that are not written, the last one at the end. */
+  history: readonly PastDecision[];
   hasSingleKeys: boolean;
   /** True if the next press writes more items than a person may expect. */
   isAsking: boolean;
@@ -86,6 +100,7 @@ export const emptyBoard: Omit<ReviewState, keyof ViewState> = {
   asked: {},
   kind: 'open',
   cards: new Map(),
+  history: [],
   hasSingleKeys: true,
   isAsking: false,
   isWriting: false,
@@ -149,13 +164,89 @@ export function withCard(state: ReviewState, id: string, change: (card: Card) =>
   return card ? { ...state, cards: new Map([...state.cards, [id, change(card)]]), isAsking: false } : state;
 }
 
-/** Changes the draft of one item. */
+/** Changes the draft of one item; `what` names the decision, and the same one again is taken back with it. */
 export function withDraft(
   state: ReviewState,
   id: string,
+  what: string,
   change: (draft: Draft, item: ReviewedItem) => Draft,
 ): ReviewState {
-  return withCard(state, id, (card) => ({ ...card, draft: change(card.draft, card.item) }));
+  const changed = withCard(state, id, (card) => ({ ...card, draft: change(card.draft, card.item) }));
+  return remembering(state, changed, id, what);
+}
+
+/** Drops what was decided about an item and not written. */
+export function withoutDecision(state: ReviewState, id: string): ReviewState {
+  const dropped = withDraft(state, id, 'cleared', () => emptyDraft);
+  return withCard(dropped, id, (card) => ({ ...card, problem: undefined }));
+}
+
+/** Adds to the history the drafts that differ from those before; the same decision about the same item again continues it. */
+function remembering(before: ReviewState, after: ReviewState, id: string, what: string): ReviewState {
+  const changed = [...before.cards].flatMap(([each, { draft }]) => {
+    const now = after.cards.get(each)?.draft;
+    return now === undefined || now === draft || isSameDraft(now, draft) ? [] : [[each, draft] as const];
+  });
+  const last = before.history.at(-1);
+  const isContinued = last?.what === what && last.id === id;
+  if (changed.length === 0) return { ...after, history: before.history };
+  const past = isContinued
+    ? { ...last, drafts: new Map([...changed, ...last.drafts]) }
+    : { what, id, active: before.cards.get(id)!.active, drafts: new Map(changed) };
+  return { ...after, history: [...(isContinued ? before.history.slice(0, -1) : before.history), past] };
+}
+
+/** Takes back the last decision that is not written, wherever it was made, and goes there. */
+export function takeBack(state: ReviewState): ReviewState {
+  const last = state.history.at(-1);
+  if (!last) {
+    const message = state.written.size > 0 ? 'Everything you decided is written.' : 'There is nothing to take back.';
+    return { ...state, message };
+  }
+  const cards = new Map(state.cards);
+  for (const [id, draft] of last.drafts) {
+    const card = cards.get(id);
+    if (card) cards.set(id, { ...card, draft, problem: undefined });
+  }
+  const card = cards.get(last.id);
+  if (card) cards.set(last.id, { ...card, active: last.active });
+  const others = last.drafts.size > 1 ? `, for ${countOf(last.drafts.size, 'item')}` : '';
+  return {
+    ...state,
+    cards,
+    history: state.history.slice(0, -1),
+    ...(card && { current: last.id }),
+    isAsking: false,
+    message: `Taken back: ${last.what}${others}.`,
+  };
+}
+
+/** Returns the history without the decisions about an item. */
+function historyWithout(history: ReviewState['history'], id: string): ReviewState['history'] {
+  return history.flatMap((past) => {
+    if (!past.drafts.has(id)) return [past];
+    const drafts = new Map([...past.drafts].filter(([each]) => each !== id));
+    return drafts.size > 0 ? [{ ...past, drafts }] : [];
+  });
+}
+
+/** Shows drafts that were kept by the browser on those of their cards on which nothing is decided. */
+export function withRestored(state: ReviewState, drafts: ReadonlyMap<string, Draft>): ReviewState {
+  const cards = new Map(state.cards);
+  const restored = [...drafts].filter(([id]) => cards.get(id)?.draft === emptyDraft);
+  if (restored.length === 0) return state;
+  const history = restored.map(([id, draft]) => {
+    const card = cards.get(id)!;
+    cards.set(id, { ...card, draft });
+    return { what: 'your decision', id, active: 0, drafts: new Map([[id, emptyDraft]]) };
+  });
+  return { ...state, cards, history: [...history, ...state.history] };
+}
+
+/** Shows the draft of an item as another tab has changed it. */
+export function withForeignDraft(state: ReviewState, id: string, draft: Draft): ReviewState {
+  const changed = withCard(state, id, (card) => ({ ...card, draft }));
+  return { ...changed, history: historyWithout(state.history, id) };
 }
 
 /** Changes the drafts of an item, and of all that are selected if it is one of them; `what` says it. */
@@ -174,7 +265,7 @@ function withDecision(
     count += 1;
   }
   const message = count === 1 ? what : `${what}, for ${countOf(count, 'item')}`;
-  return { ...state, cards, isAsking: false, message };
+  return remembering(state, { ...state, cards, isAsking: false, message }, id, what);
 }
 
 /** Gives a value to a field, undefined for none. */
@@ -192,19 +283,22 @@ export function giveTyped(
 ): ReviewState {
   const given = problem === undefined ? give(state, id, field, value) : state;
   const typed = { text, problem };
-  return withDraft(given, id, (draft) => ({ ...draft, typed: new Map([...draft.typed, [field, typed]]) }));
+  const shown = withCard(given, id, (card) => {
+    return { ...card, draft: { ...card.draft, typed: new Map([...card.draft.typed, [field, typed]]) } };
+  });
+  return remembering(state, shown, id, `${plainText(field)} typed`);
 }
 
-/** Chooses the value at a position for the active field, and moves on to the next field without a value. */
-export function chooseActive(state: ReviewState, id: string, index: number): ReviewState {
+/** Chooses the value that a key gives to the active field, and moves on to the next field without a value. */
+export function chooseActive(state: ReviewState, id: string, key: string): ReviewState {
   const { active = 0 } = state.cards.get(id) ?? {};
   const field = state.fields[active];
-  const choice = field && choicesOf(field)?.[index];
+  const choice = field && choicesOf(field)?.find((each) => each.key === key);
   if (!choice) return state;
   return withCard(give(state, id, field.name, choice.value), id, (card) => {
-    const isOpen = ({ name }: FieldSummary, at: number): boolean =>
-      at > active && valueIn(card.item, card.draft, name) === undefined;
-    const next = state.fields.findIndex(isOpen);
+    const isOpen = ({ name }: FieldSummary): boolean => valueIn(card.item, card.draft, name) === undefined;
+    const after = state.fields.findIndex((each, at) => at > active && isOpen(each));
+    const next = after === -1 ? state.fields.findIndex(isOpen) : after;
     return { ...card, active: next === -1 ? active : next };
   });
 }
@@ -280,6 +374,7 @@ export function withResult(state: ReviewState, card: Card, result: Partial<ItemR
   const isFinished = isFinal(annotation_state) && !isFinal(item.annotation_state);
   return {
     ...(isFinished ? withOneFinished(settled) : settled),
+    history: historyWithout(settled.history, item.id),
     written: new Map([...state.written, [item.id, change]]),
   };
 }
