@@ -39,6 +39,10 @@ async function bundled(file) {
     write: false,
     metafile: true,
     plugins: [parserOnly],
+    charset: 'utf8',
+    // Short names for what is private to packages; _meta is a member of results.
+    mangleProps: /^_/,
+    reserveProps: /^_meta$/,
     format: 'iife',
     // The browsers that MCP clients embed, and those of people, have had these features since 2023.
     target: ['chrome123', 'firefox120', 'safari17.5'],

@@ -53,6 +53,7 @@ const output = z.object({
         call_started_at: z.string(),
         call_values: z.record(z.string(), z.unknown()).optional(),
         call_error: errorMember.optional(),
+        exception: z.string().optional(),
         ...ownFeedback.shape,
       }),
     )
@@ -167,6 +168,7 @@ function reviewedItem({
   call_started_at,
   call_values,
   call_error,
+  exception,
 }: ItemWithValues): ReviewedItem {
   return {
     id,
@@ -176,5 +178,6 @@ function reviewedItem({
     call_started_at,
     ...(call_values && { call_values }),
     ...(call_error && { call_error }),
+    ...(exception && { exception }),
   };
 }

@@ -2,7 +2,7 @@ import { h } from 'preact';
 import { describe, expect, it } from 'vitest';
 import { Formats } from '../../src/board/view/shared/theme.ts';
 import { visibleText } from '../../src/board/view/shared/visible-text.ts';
-import { differencesView } from '../../src/board/view/values/differences.ts';
+import { Differences } from '../../src/board/view/values/differences.ts';
 import { markdownView } from '../../src/board/view/values/markdown.ts';
 import { ValueView } from '../../src/board/view/values/value-view.ts';
 import { drawnHtml } from '../support/drawn.ts';
@@ -153,16 +153,16 @@ describe('ValueView', () => {
   });
 });
 
-describe('differencesView', () => {
+describe('Differences', () => {
   it('marks the words that differ', () => {
-    expect(drawnHtml(differencesView('It takes 5 days.', 'It takes 14 business days.'))).toBe(
+    expect(drawnHtml(h(Differences, { from: 'It takes 5 days.', to: 'It takes 14 business days.' }))).toBe(
       '<div class="text differences">It takes <del>5</del><ins>14</ins> <ins>business </ins>days.</div>',
     );
   });
 
   it('says so when texts are the same or have too little in common', () => {
-    expect(drawnHtml(differencesView('a', 'a'))).toContain('Both are the same.');
-    expect(drawnHtml(differencesView('one two', 'three'))).toContain('too little in common');
-    expect(drawnHtml(differencesView('a b '.repeat(9000), 'c'))).toContain('too little in common');
+    expect(drawnHtml(h(Differences, { from: 'a', to: 'a' }))).toContain('Both are the same.');
+    expect(drawnHtml(h(Differences, { from: 'one two', to: 'three' }))).toContain('too little in common');
+    expect(drawnHtml(h(Differences, { from: 'a b '.repeat(9000), to: 'c' }))).toContain('too little in common');
   });
 });

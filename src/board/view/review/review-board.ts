@@ -266,18 +266,30 @@ export class Board extends View<ReviewState> {
 
   #takeBack(): void {
     this.update(takeBack);
-    cardElement(this.state)?.focus();
-    cardElement(this.state)?.scrollIntoView({ block: 'nearest' });
+    this.#showCurrent();
   }
 
   #set(id: string, change: Partial<Card>): void {
     this.update(withCard, id, (card) => ({ ...card, ...change }));
   }
 
-  async #chooseQueue(): Promise<void> {
+  /** Leaves the queue, whose drafts are kept, and lets the person choose another one. */
+  chooseQueue(): void {
+    this.arguments = {};
+    this.update((state) => ({ ...state, ...emptyBoard, page: undefined, queues: undefined, current: undefined }));
+    void this.load(() => this.#chooseQueue(true));
+  }
+
+  /** Switches between one item that fills the page and the list of all. */
+  toggleList(): void {
+    this.update((state) => ({ ...state, isList: !state.isList }));
+    this.#showCurrent();
+  }
+
+  async #chooseQueue(isAsked = false): Promise<void> {
     const { queues } = await this.call<QueuePage>('list_queues', { limit: queuePageSize });
     const [only, second] = queues;
-    if (only && !second) return this.open({ queue_id: only.id });
+    if (only && !second && !isAsked) return this.open({ queue_id: only.id });
     const message = queues.length === 0 ? 'There are no queues.' : 'Choose a queue.';
     this.update((state) => ({ ...state, queues, message }));
   }
@@ -319,16 +331,21 @@ export class Board extends View<ReviewState> {
     const id = [...this.state.cards.keys()][position];
     if (id === undefined) return;
     this.setCurrent(id);
-    const card = cardElement(this.state, id);
-    card?.focus();
-    card?.scrollIntoView({ block: 'nearest' });
+    this.#showCurrent();
+  }
+
+  /** Gives the focus to the current card and shows it: in a list where it is, alone from its beginning. */
+  #showCurrent(): void {
+    const card = cardElement(this.state);
+    card?.focus({ preventScroll: true });
+    card?.scrollIntoView({ block: this.state.isList || this.host.isChat ? 'nearest' : 'start' });
   }
 
   /** Gives the focus to the current card, unless something else on the page has it. */
   #focusCurrent(): void {
     const { activeElement, body } = document;
     if (activeElement === null || activeElement === body || activeElement.closest('footer'))
-      cardElement(this.state)?.focus();
+      cardElement(this.state)?.focus({ preventScroll: true });
   }
 
   #move(by: number): void {
@@ -371,6 +388,7 @@ export class Board extends View<ReviewState> {
     const card = cards.get(id ?? '');
     if (id === undefined || !card || !element) return;
     const focusOn = (selector: string): void => element.querySelector<HTMLElement>(selector)?.focus();
+    if (key === 'l') this.toggleList();
     if (key === 'o') element.querySelector('.others')?.toggleAttribute('open');
     if (!page?.can_write) return;
     if (key === 'a') this.update(selectAll);

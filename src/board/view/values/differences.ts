@@ -1,5 +1,6 @@
 import { diffArrays } from 'diff';
 import { type ComponentChild, h } from 'preact';
+import { PureComponent } from '../shared/pure-component.ts';
 import { visibleText } from '../shared/visible-text.ts';
 
 /** Longer texts are not compared. */
@@ -7,11 +8,20 @@ const maxComparedChars = 50_000;
 /** Texts with more different words have too little in common for their differences to help. */
 const maxDifferentWords = 400;
 
-/**
- * Draws the differences between two texts, word by word.
- * @param from what the text is compared with, such as the expected answer; what only it has is struck through.
- */
-export function differencesView(from: string, to: string): ComponentChild {
+interface DifferencesProps {
+  /** What the text is compared with, such as the expected answer; what only it has is struck through. */
+  from: string;
+  to: string;
+}
+
+/** The differences between two texts, word by word. */
+export class Differences extends PureComponent<DifferencesProps> {
+  override render({ from, to }: DifferencesProps): ComponentChild {
+    return differencesView(from, to);
+  }
+}
+
+function differencesView(from: string, to: string): ComponentChild {
   const sentence = (text: string): ComponentChild => h('p', { class: 'quiet-line' }, text);
   if (from === to) return sentence('Both are the same.');
   const tooDifferent = sentence('They have too little in common to show the differences.');
