@@ -47,9 +47,17 @@ export const queueEndpoints = {
     path: '/annotation_queues/stats',
     projects: projectInBody,
     request: z.object({ project_id: projectId, queue_ids: z.array(z.string()) }),
-    // `completed_items` counts those that any annotator has completed or skipped.
+    // `completed_items` counts those that any annotator has completed or skipped, `own_completed_items` those of the caller.
     response: z.looseObject({
-      stats: z.array(z.looseObject({ queue_id: z.string(), total_items: z.int(), completed_items: z.int() })),
+      stats: z.array(
+        z.looseObject({
+          queue_id: z.string(),
+          total_items: z.int(),
+          completed_items: z.int(),
+          // The public service does not send it.
+          own_completed_items: z.int().optional(),
+        }),
+      ),
     }),
   }),
   readQueue: endpoint({

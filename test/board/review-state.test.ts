@@ -39,7 +39,7 @@ function page(items: ReviewedItem[], more: Partial<Review> = {}): Review {
       { name: 'score', type: 'number', min: 0, max: 1 },
     ],
     can_write: true,
-    filter: { annotation_states: ['unstarted', 'in_progress'] },
+    filter: { unfinished_by_me: true },
     items,
     offset: 0,
     as_of: '2026-01-12T10:00:00Z',
@@ -72,7 +72,7 @@ describe('the state of the review board', () => {
     expect(nextOffset(opened)).toBe(2);
     const more = withMoreItems(written, page([item('c')], { next_offset: 50, filter: {} }));
     expect([...more.cards.keys()]).toEqual(['a', 'b', 'c']);
-    expect(more.page?.filter).toEqual({ annotation_states: ['unstarted', 'in_progress'] });
+    expect(more.page?.filter).toEqual({ unfinished_by_me: true });
     expect(more.message).toBe('3 items shown; more follow.');
   });
 
@@ -139,11 +139,13 @@ describe('the state of the review board', () => {
 });
 
 describe('writing of the review board', () => {
-  it('writes cards that were read at the same time together, at most 100, and reread ones by their state', () => {
+  it('writes cards that were read at the same time together, at most 100', () => {
     const { cards } = withFirstItems(connected, page(Array.from({ length: 101 }, (_, n) => item(String(n)))));
     expect(batchesOf([...cards.values()]).map(({ length }) => length)).toEqual([100, 1]);
     const [first, second] = [...opened.cards.values()];
-    expect(batchesOf([first!, { ...second!, isReread: true }]).map(({ length }) => length)).toEqual([1, 1]);
+    expect(batchesOf([first!, { ...second!, asOf: '2026-01-12T10:01:00Z' }]).map(({ length }) => length)).toEqual([
+      1, 1,
+    ]);
   });
 
   it('makes what was written the stored state, and counts finished items', () => {
@@ -154,7 +156,7 @@ describe('writing of the review board', () => {
       draft: emptyDraft,
       isWritten: true,
     });
-    expect(written.page?.queue.remaining).toBe(2);
+    expect(written.page?.queue.to_do).toBe(2);
     expect(messageToModel(written, 0)).toBe(
       'The user judged 1 item of queue queue on the review board. All of this is stored already: do not write it again.\n{"item_id":"a","judgements":{"helpful":true},"annotation_state":"in_progress"}',
     );

@@ -1,15 +1,16 @@
-import { type ComponentChild, createRef, h, type TargetedEvent } from 'preact';
+import { type ComponentChild, h, type TargetedEvent } from 'preact';
 import { button } from '../shared/button.ts';
 import { countOf } from '../shared/labels.ts';
 import { mark } from '../shared/mark.ts';
 import { statusLine } from '../shared/view.ts';
 import { plainText, visibleText } from '../shared/visible-text.ts';
+import { FieldForm } from './field-form.ts';
 import { type FilterKind, kindOf } from './filters.ts';
 import { ItemCard } from './item-card.ts';
 import { shortcuts } from './keyboard.ts';
 import { queueTable } from './queue-table.ts';
 import type { Board } from './review-board.ts';
-import { firstPlace, placesOf, selectAll, stagedCards } from './review-state.ts';
+import { firstPlace, placesOf, selectAll, stagedCards, toDoOf } from './review-state.ts';
 import { theEnd } from './the-end.ts';
 
 /** With more cards than this, those that are out of sight are not laid out. */
@@ -17,7 +18,7 @@ const manyCards = 100;
 
 /** Draws the page of the review board. */
 export function boardPage(board: Board): ComponentChild[] {
-  const { page, queues, isLoadingMore, isList, cards, isBusy } = board.state;
+  const { page, queues, fields, isLoadingMore, isList, cards, isBusy } = board.state;
   const isEnd = page !== undefined && !isBusy && (cards.size === 0 || board.state.current === undefined);
   const more = {
     class: 'wide',
@@ -29,6 +30,7 @@ export function boardPage(board: Board): ComponentChild[] {
     h('div', { class: 'line toolbar', hidden: !page }, page && toolbar(board)),
     !page && queues && queueTable(board, queues),
     !page && isBusy && h('div', { class: 'skeleton', 'aria-hidden': 'true' }, h('i', {}), h('i', {}), h('i', {})),
+    page?.can_write && fields.length === 0 && h(FieldForm, { board }),
     feed(board),
     isEnd && theEnd(board),
     button('Show more items', () => board.loadMore(), more),
@@ -37,8 +39,8 @@ export function boardPage(board: Board): ComponentChild[] {
 }
 
 function barOf({ state: { page, formats }, host }: Board): ComponentChild[] {
-  const { name = 'Queues', guidelines, remaining = 0, total } = page?.queue ?? {};
-  const finished = (total ?? 0) - remaining;
+  const { name = 'Queues', guidelines, total } = page?.queue ?? {};
+  const finished = (total ?? 0) - toDoOf(page?.queue ?? {});
   const progress = total !== undefined && [
     h('progress', { 'aria-label': 'Finished items', max: Math.max(total, 1), value: finished }),
     h(
@@ -67,10 +69,9 @@ function barOf({ state: { page, formats }, host }: Board): ComponentChild[] {
 
 function toolbar(board: Board): ComponentChild[] {
   const { page, asked, kind, isList, isRaw, cards } = board.state;
-  const { can_write, fields = [] } = page!;
+  const { can_write } = page!;
   const kinds = new Map<FilterKind, string>([
-    ['open', 'To do'],
-    ['unjudged', 'Not judged by me'],
+    ['todo', 'To do'],
     ['all', 'All items'],
   ]);
   if (kindOf(asked) === 'given') kinds.set('given', 'As asked');
@@ -93,7 +94,6 @@ function toolbar(board: Board): ComponentChild[] {
     button('Refresh', () => board.reload()),
     cards.size > 0 && button(isList ? 'One at a time' : 'List', () => board.toggleList(), { key: 'l' }),
     can_write && isList && button('Select all', () => board.update(selectAll), { 'aria-keyshortcuts': 'a' }),
-    can_write && fields.length === 0 && freeField(board),
     h('label', {}, raw, ' Text as written'),
     can_write && keyboardHelp(board),
   ];
@@ -107,32 +107,6 @@ function keyboardHelp(board: Board): ComponentChild {
   const list = shortcuts.flatMap(([key, what]) => [h('dt', {}, h('kbd', {}, key)), h('dd', {}, what)]);
   const summary = h('summary', {}, 'Keyboard');
   return h('details', { class: 'keys' }, summary, h('label', {}, singleKeys, ' Single keys'), h('dl', {}, list));
-}
-
-/** Lets the person name a field, for a queue whose judgements may have any name. */
-function freeField(board: Board): ComponentChild {
-  const name = createRef<HTMLInputElement>();
-  const type = createRef<HTMLSelectElement>();
-  const use = (): void => {
-    const isName = name.current!.value !== '' && name.current!.checkValidity();
-    if (isName) board.judgeBy(name.current!.value, type.current!.value);
-    else board.announce('A name has letters, digits, dots, dashes or underscores.');
-  };
-  const kinds = { boolean: 'Yes or no', integer: '1 to 5', string: 'Text' };
-  const options = Object.entries(kinds).map(([value, label]) => h('option', { value }, label));
-  return h(
-    'div',
-    { class: 'line' },
-    h('input', {
-      ref: name,
-      'aria-label': 'Name of your judgement',
-      placeholder: 'name',
-      maxLength: 128,
-      pattern: '[\\p{L}\\p{N}_.\\-]+',
-    }),
-    h('select', { ref: type, 'aria-label': 'Kind of your judgement' }, options),
-    button('Judge by this', use),
-  );
 }
 
 function feed(board: Board): ComponentChild {

@@ -3,6 +3,7 @@ import type { QueueSummary } from '../../../tools/list-queues.ts';
 import { button } from '../shared/button.ts';
 import { plainText } from '../shared/visible-text.ts';
 import type { Board } from './review-board.ts';
+import { toDoOf } from './review-state.ts';
 
 /** Draws the queues among which a person chooses, with what remains in each. */
 export function queueTable(board: Board, queues: readonly QueueSummary[]): ComponentChild {
@@ -17,7 +18,7 @@ export function queueTable(board: Board, queues: readonly QueueSummary[]): Compo
   }
   const { formats } = board.state;
   const count = (number: number | undefined): string => (number === undefined ? '' : formats.number(number));
-  const rows = queues.map(({ id, name, guidelines, remaining, total }) =>
+  const rows = queues.map(({ id, name, guidelines, total, ...counts }) =>
     h(
       'tr',
       {},
@@ -27,7 +28,7 @@ export function queueTable(board: Board, queues: readonly QueueSummary[]): Compo
         button(plainText(name), () => board.open({ queue_id: id }), { class: 'quiet' }),
         guidelines !== undefined && h('p', { class: 'description' }, plainText(guidelines)),
       ),
-      h('td', {}, remaining === 0 ? 'done' : count(remaining)),
+      h('td', {}, total === undefined ? '' : toDoOf(counts) === 0 ? 'done' : count(toDoOf(counts))),
       h('td', {}, count(total)),
     ),
   );

@@ -1,8 +1,10 @@
 import { type ComponentChild, render } from 'preact';
 import type { GivenFeedback } from '../../../queues/judgements.ts';
+import type { FieldDefinition } from '../../../queues/queue-fields.ts';
 import type { QueuePage } from '../../../tools/list-queues.ts';
 import type { CallResult } from '../../../tools/read-call.ts';
 import type { Review, ReviewedItem } from '../../../tools/review-queue.ts';
+import type { ChangedQueue } from '../../../tools/update-queue.ts';
 import type { UpdateResult } from '../../../tools/update-queue-items.ts';
 import { pageSize, queuePageSize } from '../../page-sizes.ts';
 import { describeFailure } from '../shared/describe-error.ts';
@@ -40,8 +42,6 @@ import {
 
 /** More items than this are written only when the person asks twice. */
 const maxUnasked = 20;
-/** Time after a refusal during which a new `as_of` may still be too early, in milliseconds. */
-const tooEarlyMs = 3000;
 /** Pages that are loaded at most to find the items of restored drafts. */
 const maxRestoredPages = 20;
 /** Characters of a value that the person asked to see whole. */
@@ -112,11 +112,17 @@ export class Board extends View<ReviewState> {
     void this.#loadNextPage().then(() => this.#focusAt(size));
   }
 
-  /** Judges by a field that the person named, for a queue whose judgements may have any name. */
-  judgeBy(name: string, type: string): void {
-    const field = { name, type, ...(type === 'integer' && { min: 1, max: 5 }) };
-    this.update((state) => ({ ...state, fields: [field], cards: new Map([...state.cards].map(withoutDraft)) }));
-    this.#focusAt(0);
+  /** Gives a queue without fields its first one. */
+  async addField(field: FieldDefinition): Promise<void> {
+    const { id: queue_id, project_id } = this.state.page!.queue;
+    try {
+      const args = { queue_id, project_id, add_fields: [field] };
+      const { fields = [] } = await this.call<ChangedQueue>('update_queue', args);
+      this.update((state) => ({ ...state, fields, message: `You judge ${plainText(field.name)}.` }));
+      this.#focusAt(0);
+    } catch (error) {
+      this.announceFailure(error);
+    }
   }
 
   /** Makes a card the one on which keys act. */
@@ -169,9 +175,7 @@ export class Board extends View<ReviewState> {
 
   /** Reads an item again that was refused; what the person decided stays on its card. */
   async reread(id: string): Promise<void> {
-    const { refusedAtMs = 0 } = this.state.cards.get(id) ?? {};
     this.#set(id, { isRereading: true });
-    await new Promise((resolve) => setTimeout(resolve, refusedAtMs + tooEarlyMs - performance.now()));
     try {
       const page = await this.#review({ filter: { id }, limit: 1 });
       this.update(withReread, page);
@@ -440,7 +444,6 @@ export class Board extends View<ReviewState> {
       project_id: page?.queue.project_id,
       items: cards.map(({ item, draft }) => draftedChange(item, draft, fields)),
       as_of: first?.asOf,
-      ...(first?.isReread && { expected_state: first.item.annotation_state }),
       by_user: true,
       // The person has pressed a button that names the number.
       ...(cards.length > maxUnasked && { confirm: true }),
@@ -453,10 +456,6 @@ export class Board extends View<ReviewState> {
     );
     return result;
   }
-}
-
-function withoutDraft([id, card]: [string, Card]): [string, Card] {
-  return [id, { ...card, draft: emptyDraft, active: 0 }];
 }
 
 /** Returns the element of a card, by default the current one. */

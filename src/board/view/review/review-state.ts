@@ -1,9 +1,8 @@
 import type { ItemResult } from '../../../queues/changes/change-items.ts';
 import type { GivenFeedback } from '../../../queues/judgements.ts';
-import type { ItemsFilter } from '../../../queues/matching-items.ts';
 import type { FieldSummary } from '../../../queues/queue-fields.ts';
 import type { QueueSummary } from '../../../tools/list-queues.ts';
-import type { Review, ReviewedItem } from '../../../tools/review-queue.ts';
+import type { Review, ReviewedItem, ReviewFilter } from '../../../tools/review-queue.ts';
 import { describeError, type Problem } from '../shared/describe-error.ts';
 import { countOf, labelOf } from '../shared/labels.ts';
 import type { ViewState } from '../shared/view.ts';
@@ -30,7 +29,6 @@ const maxListedItems = 50;
 
 /** Sentences for errors that concern an item. */
 const itemSentences: Record<string, string> = {
-  conflict: 'Another annotator judged or moved this item after you opened it.',
   invalid_request: 'The service did not accept this: your state of the item may be final.',
   invalid_arguments: 'The value does not fit the field.',
 };
@@ -52,11 +50,8 @@ export interface Card {
   /** The judgements of all annotators, once the person has asked for them, or a sentence that says why they are not shown. */
   given?: readonly GivenFeedback[] | string;
   problem?: Problem | undefined;
-  refusedAtMs?: number;
   isWritten?: boolean;
   isRereading?: boolean;
-  /** True if the service refused the item because of its state, and the person has seen the new one. */
-  isReread?: boolean;
 }
 
 /** What a decision replaced, to take it back. */
@@ -78,7 +73,7 @@ export interface ReviewState extends ViewState {
   page?: Review;
   fields: readonly FieldSummary[];
   /** The filter with which the board was opened, and the choice of the person. */
-  asked: ItemsFilter;
+  asked: ReviewFilter;
   kind: FilterKind;
   /** Cards in their order, by the id of the item. */
   cards: ReadonlyMap<string, Card>;
@@ -102,7 +97,7 @@ export interface ReviewState extends ViewState {
 export const emptyBoard: Omit<ReviewState, keyof ViewState> = {
   fields: [],
   asked: {},
-  kind: 'open',
+  kind: 'todo',
   cards: new Map(),
   history: [],
   hasSingleKeys: true,
@@ -129,7 +124,7 @@ export function withFirstItems(state: ReviewState, page: Review): ReviewState {
     current: state.current !== undefined && cards.has(state.current) ? state.current : first,
     isAsking: false,
   };
-  return { ...shown, message: page.items.length === 0 ? 'There is nothing to judge here.' : countSentence(shown) };
+  return { ...shown, message: page.items.length === 0 ? emptySentence(shown) : countSentence(shown) };
 }
 
 /** Adds a further page. */
@@ -141,18 +136,18 @@ export function withMoreItems(state: ReviewState, page: Review): ReviewState {
 
 /** Returns the place of the first card in the queue, from 1: the items that were finished before come first. */
 export function firstPlace({ page, cards, kind }: ReviewState): number {
-  const { total, remaining } = page?.queue ?? {};
-  if (kind !== 'open' || total === undefined || remaining === undefined) return 1;
+  const { total } = page?.queue ?? {};
+  if (kind !== 'todo' || total === undefined) return 1;
   const finishedHere = [...cards.values()].filter(
     ({ isWritten, item }) => isWritten && isFinal(item.annotation_state),
   ).length;
-  return Math.max(1, total - remaining - finishedHere + 1);
+  return Math.max(1, total - toDoOf(page!.queue) - finishedHere + 1);
 }
 
 /** Returns the number of items among which a card has its place; undefined if not all of the queue are shown. */
 export function placesOf({ page, kind }: ReviewState): number | undefined {
-  const { annotation_states: _states, ...conditions } = page?.filter ?? {};
-  const isWhole = Object.keys(conditions).length === 0 && (kind === 'open' || kind === 'all');
+  const { unfinished_by_me: _mine, ...conditions } = page?.filter ?? {};
+  const isWhole = Object.keys(conditions).length === 0 && kind !== 'given';
   return isWhole ? page?.queue.total : undefined;
 }
 
@@ -173,6 +168,13 @@ function withItem(card: Card | undefined, item: ReviewedItem, asOf: string): Car
   const isSame = JSON.stringify(item.call_values) === JSON.stringify(card?.item.call_values);
   const decided = card ?? { draft: emptyDraft, isSelected: false, active: 0 };
   return { ...decided, item, asOf, wholes: card && isSame ? card.wholes : new Map() };
+}
+
+function emptySentence({ kind, page }: ReviewState): string {
+  const { total = 0 } = page?.queue ?? {};
+  if (total === 0) return 'This queue has no items yet.';
+  const isWholeQueue = kind === 'todo' && Object.keys(page?.filter ?? {}).length === 1;
+  return isWholeQueue ? `Nothing is left to do: ${countOf(total, 'item')} finished.` : 'No items match.';
 }
 
 function countSentence({ cards, page }: ReviewState): string {
@@ -362,14 +364,10 @@ export function stagedCards({ cards }: ReviewState): Card[] {
   return [...cards.values()].filter(({ draft }) => !isEmpty(draft));
 }
 
-/**
- * Returns the cards to write together: those with the same `as_of`, since one tool call takes one, and of those that were
- * reread after a refusal, those with the same state, for `expected_state`.
- */
+/** Returns the cards to write together: those with the same `as_of`, since one tool call takes one. */
 export function batchesOf(cards: readonly Card[]): Card[][] {
-  const keyOf = ({ asOf, isReread, item }: Card): string => `${asOf} ${isReread ? item.annotation_state : ''}`;
   const groups = new Map<string, Card[]>();
-  for (const card of cards) groups.set(keyOf(card), [...(groups.get(keyOf(card)) ?? []), card]);
+  for (const card of cards) groups.set(card.asOf, [...(groups.get(card.asOf) ?? []), card]);
   return [...groups.values()].flatMap((group) =>
     Array.from({ length: Math.ceil(group.length / maxWritten) }, (_, index) =>
       group.slice(index * maxWritten, (index + 1) * maxWritten),
@@ -383,7 +381,7 @@ export function withResult(state: ReviewState, card: Card, result: Partial<ItemR
   const { error, annotation_state = item.annotation_state } = result;
   if (error) {
     const problem = describeError(error.code, error.message, itemSentences);
-    return withCard(state, item.id, (current) => ({ ...current, problem, refusedAtMs: performance.now() }));
+    return withCard(state, item.id, (current) => ({ ...current, problem }));
   }
   const settled = withCard(state, item.id, (current) => ({
     ...current,
@@ -406,10 +404,15 @@ function isFinal(state: string): boolean {
   return state === 'completed' || state === 'skipped';
 }
 
+/** Returns how many items of a queue the person has not finished, or no one has, if the service does not tell more. */
+export function toDoOf({ to_do, remaining }: Pick<QueueSummary, 'to_do' | 'remaining'>): number {
+  return to_do ?? remaining ?? 0;
+}
+
 function withOneFinished(state: ReviewState): ReviewState {
   const { page } = state;
-  if (!page?.queue.remaining) return state;
-  return { ...state, page: { ...page, queue: { ...page.queue, remaining: page.queue.remaining - 1 } } };
+  if (!page) return state;
+  return { ...state, page: { ...page, queue: { ...page.queue, to_do: Math.max(toDoOf(page.queue) - 1, 0) } } };
 }
 
 /** Shows an item that was refused as it is now. */
@@ -419,7 +422,6 @@ export function withReread(state: ReviewState, { items, as_of }: Review): Review
   const shown = withCard(state, item.id, (card) => ({
     ...withItem(card, item, as_of),
     problem: undefined,
-    isReread: true,
   }));
   return { ...shown, message: 'This is the item as it is now. Write it again if your judgement stands.' };
 }

@@ -3,14 +3,15 @@ import { button } from '../shared/button.ts';
 import { countOf } from '../shared/labels.ts';
 import { plainText } from '../shared/visible-text.ts';
 import type { Board } from './review-board.ts';
-import { firstPlace, stagedCards } from './review-state.ts';
+import { firstPlace, stagedCards, toDoOf } from './review-state.ts';
 
 /** Draws what stands after the last item: what is done, what is not written yet, and what happens with it. */
 export function theEnd(board: Board): ComponentChild {
   const { page, cards, kind, isAsking, formats } = board.state;
   const { queue, account, next_offset, can_write } = page!;
   const staged = stagedCards(board.state).length;
-  const { total = cards.size, remaining = 0 } = queue;
+  const { total = cards.size } = queue;
+  const remaining = toDoOf(queue);
   const actions = [
     kind !== 'all' && total > 0 && button('Look at all items', () => board.reload('all')),
     !board.host.isChat && button('Choose another queue', () => board.chooseQueue()),
@@ -38,7 +39,7 @@ export function theEnd(board: Board): ComponentChild {
     return panel(
       'This was the last item here',
       h('p', {}, `${countOf(remaining, 'item', formats)} of this queue are not finished.`),
-      button('Show what is to do', () => board.reload('open'), { class: 'primary' }),
+      button('Show what is to do', () => board.reload('todo'), { class: 'primary' }),
     );
   const who = account === undefined ? 'your account' : plainText(account);
   return panel(
