@@ -4,6 +4,7 @@ import { countOf } from '../shared/labels.ts';
 import { mark } from '../shared/mark.ts';
 import { statusLine } from '../shared/view.ts';
 import { plainText, visibleText } from '../shared/visible-text.ts';
+import { textView } from '../values/text-view.ts';
 import { FieldForm } from './field-form.ts';
 import { type FilterKind, kindOf } from './filters.ts';
 import { ItemCard } from './item-card.ts';
@@ -52,11 +53,12 @@ function barOf({ state: { page, formats }, host }: Board): ComponentChild[] {
   ];
   // A chat has its own mark and name.
   const brand = !host.isChat && h('span', { class: 'brand' }, mark(), h('b', {}, 'heddle'));
+  const guidelinesStyle = { formats, foldedChars: Infinity };
   const rules = h(
     'details',
     { class: 'guidelines' },
     h('summary', {}, 'Guidelines'),
-    h('div', { tabIndex: 0, role: 'group', 'aria-label': 'Guidelines' }, visibleText(guidelines ?? '')),
+    h('div', { tabIndex: 0, role: 'group', 'aria-label': 'Guidelines' }, textView(guidelines ?? '', guidelinesStyle)),
   );
   return [
     brand,

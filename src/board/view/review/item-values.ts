@@ -36,6 +36,8 @@ export function itemValues(props: ValuesProps): ComponentChild[] {
   const { call_error, call_id, exception } = props.card.item;
   const values = valuesOf(props.card);
   const { inputs, output, rest } = partsOf(values);
+  // A call that failed has no output.
+  const given = exception === undefined ? output : output.filter(({ value }) => value !== null);
   const failure = exception !== undefined && [
     h('h3', {}, 'The call failed'),
     h('div', { class: 'failure' }, h(ValueView, { value: exception, ...styleOf(props) })),
@@ -47,7 +49,7 @@ export function itemValues(props: ValuesProps): ComponentChild[] {
   return [
     section('inputs', 'Input', inputs, props),
     section('rest', 'About the call', rest, props),
-    section('output', 'Output', output, props),
+    section('output', 'Output', given, props),
     h('section', { class: 'failed', hidden: !failure }, failure),
     unread,
     nothing && h('p', { class: 'reference' }, `No values to show. Recorded call ${plainText(call_id)}`),
@@ -98,7 +100,7 @@ function section(name: string, title: string, values: readonly ShownValue[], pro
   const drawn = ({ path, value }: ShownValue): ComponentChild => {
     const whole = card.wholes.get(path);
     const loading =
-      typeof whole === 'object' ? {} : { loading: whole, loadWhole: () => board.loadWhole(card.item, path) };
+      typeof whole === 'object' ? {} : { loading: whole, loadWhole: () => board.loadWholes(card.item, [path]) };
     return h(ValueView, { value, ...loading, ...styleOf(props) });
   };
   const [only] = values;

@@ -7,7 +7,7 @@ import { firstPlace, stagedCards, toDoOf } from './review-state.ts';
 
 /** Draws what stands after the last item: what is done, what is not written yet, and what happens with it. */
 export function theEnd(board: Board): ComponentChild {
-  const { page, cards, kind, isAsking, formats } = board.state;
+  const { page, cards, kind, formats } = board.state;
   const { queue, account, next_offset, can_write } = page!;
   const staged = stagedCards(board.state).length;
   const { total = cards.size } = queue;
@@ -22,15 +22,13 @@ export function theEnd(board: Board): ComponentChild {
   if (staged > 0) {
     const items = countOf(staged, 'item', formats);
     const last = firstPlace(board.state) + cards.size - 1;
-    const title = next_offset === undefined ? `You are through all ${formats.number(last)}` : `${items} decided`;
     return panel(
-      title,
+      next_offset === undefined ? `You are through all ${formats.number(last)}` : `${items} decided`,
       h(
         'p',
         {},
-        `What you decided about ${items} is not written yet. Until then you can change it: u takes the last decision back.`,
+        `What you decided about ${items} is not written yet: press Enter, or the button below. Until then you can change it, and u takes the last decision back.`,
       ),
-      button(isAsking ? `Really write ${items}` : `Write ${items}`, () => board.writeOrAsk(), { class: 'primary' }),
     );
   }
   if (next_offset !== undefined) return panel('The next items could not be loaded', h('p', {}, 'Try again below.'));

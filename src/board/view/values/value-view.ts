@@ -46,8 +46,12 @@ function content(value: unknown, props: ValueProps): ComponentChild[] {
     const cut = cutMark.exec(value);
     const parsed = cut ? undefined : parseJson(value);
     if (parsed !== undefined) return content(parsed, props);
-    const shown = textView(cut ? value.slice(0, cut.index) : value, style);
-    return cut ? [...shown, wholeButton(Number(cut[1]), props)] : shown;
+    if (!cut) return textView(value, style);
+    // Half of a list or object is no use to a reader who is about to get the whole.
+    const isJson = startsLikeJson(value);
+    if (isJson && props.loading === 'loading') return [reference('Loading …')];
+    const shown = textView(value.slice(0, cut.index), { ...style, isRaw: isRaw || isJson });
+    return [...shown, wholeButton(Number(cut[1]), props)];
   }
   const messages = messagesOf(value);
   if (messages) return [h(TalkView, { messages, style })];
@@ -55,9 +59,13 @@ function content(value: unknown, props: ValueProps): ComponentChild[] {
   return [h('span', { class: 'plain' }, String(value))];
 }
 
+function startsLikeJson(text: string): boolean {
+  return /^\s*[[{]/.test(text);
+}
+
 /** Returns a list or an object that a string holds as JSON. */
 function parseJson(text: string): unknown {
-  if (!/^\s*[[{]/.test(text) || text.length > maxShownChars) return undefined;
+  if (!startsLikeJson(text) || text.length > maxShownChars) return undefined;
   try {
     const value: unknown = JSON.parse(text);
     return isNestedDeeper(value, maxDepth) ? undefined : value;
