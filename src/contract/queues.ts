@@ -46,8 +46,15 @@ export const queueEndpoints = {
     summary: 'Count the items of queues',
     path: '/annotation_queues/stats',
     projects: projectInBody,
-    request: z.object({ project_id: projectId, queue_ids: z.array(z.string()) }),
-    // `completed_items` counts those that any annotator has completed or skipped, `own_completed_items` those of the caller.
+    request: z.object({
+      project_id: projectId,
+      queue_ids: z.array(z.string()),
+      include_own_state: z
+        .boolean()
+        .optional()
+        .describe('Add own_completed_items: those that the caller has finished.'),
+    }),
+    // `completed_items` counts those that any annotator has completed or skipped.
     response: z.looseObject({
       stats: z.array(
         z.looseObject({

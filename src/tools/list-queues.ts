@@ -120,7 +120,9 @@ async function summarize(queues: Queue[], project_id: string, context: ToolConte
   if (queues.length === 0) return [];
   const { service } = context;
   const [{ stats }, fields] = await Promise.all([
-    service.call('queueStats', { body: { project_id, queue_ids: queues.map(({ id }) => id) } }),
+    service.call('queueStats', {
+      body: { project_id, queue_ids: queues.map(({ id }) => id), include_own_state: true },
+    }),
     withFallback(
       () => readFieldsOfQueues(queues, context.service),
       async () => [],

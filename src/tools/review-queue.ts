@@ -111,7 +111,7 @@ Example: {"queue_id":"support-triage"}`,
     const page = await readItemPage(query, access);
     const [queue, { stats }] = await Promise.all([
       requireQueue(queue_id, project, context.service),
-      service.call('queueStats', { body: { project_id: project, queue_ids: [queue_id] } }),
+      service.call('queueStats', { body: { project_id: project, queue_ids: [queue_id], include_own_state: true } }),
     ]);
     const callIds = page.items.map(({ call_id }) => call_id);
     const [fields = []] = await readFieldsOfQueues([queue], context.service);

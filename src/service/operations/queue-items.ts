@@ -1,9 +1,8 @@
-import { type ExpressionBuilder, sql } from 'kysely';
+import { sql } from 'kysely';
 import type { BodyOf } from '../../contract/endpoints.ts';
 import type { StoredFeedback } from '../../contract/feedback.ts';
 import {
   type AnnotationState,
-  finishedStates,
   type ProgressState,
   progressStates,
   type QueueItem,
@@ -16,7 +15,7 @@ import type { RequestBudget } from '../request-budget.ts';
 import type { Database, Transaction } from '../storage/database.ts';
 import type { Tables } from '../storage/database-tables.ts';
 import { inChunks } from '../storage/in-chunks.ts';
-import { findQueue } from '../storage/queue-rows.ts';
+import { findQueue, isFinishedBy } from '../storage/queue-rows.ts';
 import { totalOrder } from '../storage/total-order.ts';
 import { findFeedbackOf, readFeedbackByKeys } from './feedback.ts';
 import { inTransaction, type OperationHandler } from './operation.ts';
@@ -107,23 +106,6 @@ export function selectItems(
   if (call_ids?.length) items = items.where('call_id', 'in', call_ids);
   if (unfinished_by_me) items = items.where((builder) => builder.not(isFinishedBy(account, builder)));
   return items;
-}
-
-/** Returns the condition that an annotator has completed or skipped an item, or that it was imported in such a state. */
-export function isFinishedBy(
-  account: string,
-  { and, eb, exists, or, selectFrom }: ExpressionBuilder<Tables, 'queue_items'>,
-) {
-  return or([
-    and([eb('queue_items.annotator_user_id', 'is', null), eb('queue_items.annotation_state', 'in', finishedStates)]),
-    exists(
-      selectFrom('annotator_progress')
-        .select('item_id')
-        .whereRef('item_id', '=', 'queue_items.id')
-        .where('annotator_progress.annotator_user_id', '=', account)
-        .where('annotator_progress.annotation_state', 'in', finishedStates),
-    ),
-  ]);
 }
 
 /** Adds to each item the progress of an annotator. */

@@ -6,10 +6,9 @@ import type { Transaction } from '../storage/database.ts';
 import type { Tables } from '../storage/database-tables.ts';
 import { newIds } from '../storage/ids.ts';
 import { inChunks } from '../storage/in-chunks.ts';
-import { findQueue, newQueue } from '../storage/queue-rows.ts';
+import { findQueue, isFinishedBy, newQueue } from '../storage/queue-rows.ts';
 import { totalOrder } from '../storage/total-order.ts';
 import { inTransaction } from './operation.ts';
-import { isFinishedBy } from './queue-items.ts';
 
 /** Reads queues of a project, by default the newest first. */
 export const queryQueues = inTransaction('queryQueues', async (transaction, { body }) => {
@@ -102,7 +101,7 @@ async function changeQueue(
 
 /**
  * Counts the items of queues, in the order of the request. An item counts as completed once any annotator has completed
- * or skipped it, and of the caller's own only if they have; unknown queues are empty.
+ * or skipped it; unknown queues are empty.
  */
 export const queueStats = inTransaction('queueStats', async (transaction, { body, account }) => {
   const counts = await inChunks(body.queue_ids, (ids) =>
@@ -129,11 +128,15 @@ export const queueStats = inTransaction('queueStats', async (transaction, { body
             ]),
           )
           .as('completed'),
-        fn
-          .countAll<number>()
-          .filterWhere((builder) => isFinishedBy(account, builder))
-          .as('own'),
       ])
+      .$if(body.include_own_state === true, (query) =>
+        query.select(({ fn }) =>
+          fn
+            .countAll<number>()
+            .filterWhere((builder) => isFinishedBy(account, builder))
+            .as('own'),
+        ),
+      )
       .where('queue_items.project_id', '=', body.project_id)
       .where('queue_id', 'in', ids)
       .where('queue_items.deleted_at', 'is', null)
@@ -146,7 +149,7 @@ export const queueStats = inTransaction('queueStats', async (transaction, { body
       // PostgreSQL's driver returns counts as strings.
       const { total = 0, completed = 0, own = 0 } = stats.get(queue_id) ?? {};
       const counted = { total_items: Number(total), completed_items: Number(completed) };
-      return { queue_id, ...counted, own_completed_items: Number(own) };
+      return { queue_id, ...counted, ...(body.include_own_state && { own_completed_items: Number(own) }) };
     }),
   };
 });
