@@ -30,7 +30,7 @@ export function boardPage(board: Board): ComponentChild[] {
     h('header', { class: 'bar' }, barOf(board)),
     h('div', { class: 'line toolbar', hidden: !page }, page && toolbar(board)),
     !page && queues && queueTable(board, queues),
-    !page && isBusy && h('div', { class: 'skeleton', 'aria-hidden': 'true' }, h('i', {}), h('i', {}), h('i', {})),
+    !page && isBusy && h('div', { class: 'skeleton' }),
     page?.can_write && fields.length === 0 && h(FieldForm, { board }),
     feed(board),
     isEnd && theEnd(board),

@@ -12,7 +12,7 @@ import { fieldControl } from './field-control.ts';
 import { readTyped } from './field-values.ts';
 import { itemValues, outputText, titleOf } from './item-values.ts';
 import type { Board } from './review-board.ts';
-import { type Card, chooseState, give, giveTyped, withDraft, withoutDecision } from './review-state.ts';
+import { type Card, chooseState, give, giveTyped, isFinal, withDraft, withoutDecision } from './review-state.ts';
 
 /** Names of the states of an item. */
 const stateNames = new Map([
@@ -49,7 +49,7 @@ export class ItemCard extends PureComponent<CardProps> {
     const { item, draft, isWritten } = card;
     const id = `card-${position}`;
     const decided = isEmpty(draft) ? (isWritten ? 'written' : undefined) : 'staged';
-    const isFinished = decided === 'written' || (decided === 'staged' && isDecided(card, fields));
+    const isFinished = decided === 'staged' ? isDecided(card, fields) : isFinal(item.annotation_state);
     const isFolded = isFinished && !isAlone && !isCurrent && !card.problem;
     return h(
       'article',

@@ -414,6 +414,8 @@ export class Board extends View<ReviewState> {
     if (key === 'l') this.toggleList();
     if (key === 'o') element.querySelector('.others')?.toggleAttribute('open');
     if (!page?.can_write) return;
+    // What is selected must be seen.
+    if ((key === 'a' || key === 'x') && !this.state.isList) this.toggleList();
     if (key === 'a') this.update(selectAll);
     if (key === 'c') this.update(acceptSuggestions, id);
     if (key === 'e') focusOn(`fieldset:nth-of-type(${card.active + 1}) .box`);

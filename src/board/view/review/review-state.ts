@@ -400,7 +400,8 @@ export function withResult(state: ReviewState, card: Card, result: Partial<ItemR
   };
 }
 
-function isFinal(state: string): boolean {
+/** Returns whether a state is one after which there is nothing to do. */
+export function isFinal(state: string): boolean {
   return state === 'completed' || state === 'skipped';
 }
 
