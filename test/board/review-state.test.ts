@@ -103,6 +103,14 @@ describe('the state of the review board', () => {
     expect(chooseActive(first, 'a', '1')).toBe(first);
   });
 
+  it('leaves the state of an item that the person has finished before', () => {
+    const skipped = withFirstItems(connected, page([item('a', { annotation_state: 'skipped' })]));
+    expect(changeOf(give(give(skipped, 'a', 'helpful', true), 'a', 'score', 1), 'a')).toEqual({
+      item_id: 'a',
+      judgements: { helpful: true, score: 1 },
+    });
+  });
+
   it('decides nothing when the stored value is given again or a state is chosen twice', () => {
     const stored = withFirstItems(connected, page([item('a', { judgements: { helpful: true } })]));
     expect(stagedCards(give(stored, 'a', 'helpful', true))).toEqual([]);
