@@ -64,15 +64,19 @@ export async function unfinishedOf(
   });
 }
 
-/** Returns the counts of a queue: items that no one has finished, and those that the account has not, where the service tells. */
+/**
+ * Returns the counts of a queue: `remaining` items that no one has finished, and `to_do`, which the account has not finished, if
+ * that is another number and the service tells.
+ */
 export function itemCounts({
   total_items,
   completed_items,
   own_completed_items,
 }: ResultOf<'queueStats'>['stats'][number]): { remaining: number; to_do?: number; total: number } {
+  const isOther = own_completed_items !== undefined && own_completed_items !== completed_items;
   return {
     remaining: total_items - completed_items,
-    ...(own_completed_items !== undefined && { to_do: total_items - own_completed_items }),
+    ...(isOther && { to_do: total_items - own_completed_items }),
     total: total_items,
   };
 }

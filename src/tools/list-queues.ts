@@ -33,7 +33,7 @@ const output = z.object({
         fields: fieldSummaries,
         free_fields: z.boolean().optional().describe('True if judgements may have any name.'),
         remaining: z.int().optional().describe('Items not completed or skipped by anyone.'),
-        to_do: z.int().optional().describe('Items that your account has not completed or skipped.'),
+        to_do: z.int().optional().describe('Those that your account has not, if other than remaining.'),
         total: z.int().optional(),
       }),
     )

@@ -47,7 +47,9 @@ const output = z.object({
       to_do: z.int().optional(),
       total: z.int().optional(),
     })
-    .describe('Id, project, name and guidelines; remaining: not finished by anyone; to_do: not finished by the user.'),
+    .describe(
+      'Id, project, name and guidelines; remaining: not finished by anyone; to_do: not finished by the user, if other.',
+    ),
   fields: fieldSummaries,
   can_write: z.boolean().describe('False where this server offers no tool that judges.'),
   filter: reviewFilter,
@@ -151,7 +153,7 @@ Example: {"queue_id":"support-triage"}`,
 
   render({ queue, fields, can_write, items, offset, next_offset, as_of, hint }: Review) {
     const { id, name, guidelines, remaining, to_do, total } = queue;
-    const own = to_do === undefined || to_do === remaining ? '' : `, ${to_do} to do for the user`;
+    const own = to_do === undefined ? '' : `, ${to_do} to do for the user`;
     const counts = total === undefined ? '' : ` ${remaining} of ${pluralize(total, 'item')} remaining${own}.`;
     const about = [
       `Queue ${cell(name)} (${cell(id)}).${counts}`,

@@ -279,7 +279,7 @@ describe.skipIf(!hasChromium)('what is to do on the board', () => {
     const { result } = await call('list_queues', { name: 'q' }, environment);
     expect(result.queues[0]).toMatchObject({
       fields: [{ name: 'Tone_of_voice', choices: ['kind', 'rude'] }],
-      to_do: 0,
+      remaining: 0,
     });
     expect([...(await storedJudgements('q', environment)).values()]).toEqual([
       ['Tone_of_voice=rude'],

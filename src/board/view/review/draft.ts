@@ -97,6 +97,11 @@ export function isComplete(item: ReviewedItem, draft: Draft, fields: readonly Fi
   return needed.length > 0 ? needed.every(hasValue) : fields.some(hasValue);
 }
 
+/** Returns whether a person is done with an item in this state. */
+export function isFinal(state: string): boolean {
+  return state === 'completed' || state === 'skipped';
+}
+
 /** Returns the change of an item that its draft stands for, as update_queue_items takes it. */
 export function draftedChange(
   item: ReviewedItem,
@@ -105,8 +110,9 @@ export function draftedChange(
 ): Change & { item_id: string } {
   const { judgements, retracted, note } = draft;
   const isJudged = judgements.size > 0;
-  const started = isJudged && item.annotation_state === 'unstarted' ? 'in_progress' : undefined;
-  const annotation_state = draft.state ?? (isJudged && isComplete(item, draft, fields) ? 'completed' : started);
+  const started = item.annotation_state === 'unstarted' ? 'in_progress' : undefined;
+  const reached = isComplete(item, draft, fields) ? 'completed' : started;
+  const annotation_state = draft.state ?? (isJudged && !isFinal(item.annotation_state) ? reached : undefined);
   return {
     item_id: item.id,
     ...(isJudged && { judgements: Object.fromEntries(judgements) }),

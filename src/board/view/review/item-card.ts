@@ -7,12 +7,12 @@ import { PureComponent } from '../shared/pure-component.ts';
 import type { Formats } from '../shared/theme.ts';
 import { plainText, visibleText } from '../shared/visible-text.ts';
 import { Differences } from '../values/differences.ts';
-import { isComplete, isEmpty, isSameValue, storedValue, valueIn, withRetraction } from './draft.ts';
+import { isComplete, isEmpty, isFinal, isSameValue, storedValue, valueIn, withRetraction } from './draft.ts';
 import { fieldControl } from './field-control.ts';
 import { readTyped } from './field-values.ts';
 import { itemValues, outputText, titleOf } from './item-values.ts';
 import type { Board } from './review-board.ts';
-import { type Card, chooseState, give, giveTyped, isFinal, withDraft, withoutDecision } from './review-state.ts';
+import { type Card, chooseState, give, giveTyped, withDraft, withoutDecision } from './review-state.ts';
 
 /** Names of the states of an item. */
 const stateNames = new Map([

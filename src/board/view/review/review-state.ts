@@ -13,6 +13,7 @@ import {
   emptyDraft,
   isComplete,
   isEmpty,
+  isFinal,
   isSameDraft,
   type TypedText,
   valueIn,
@@ -398,11 +399,6 @@ export function withResult(state: ReviewState, card: Card, result: Partial<ItemR
     history: historyWithout(settled.history, item.id),
     written: new Map([...state.written, [item.id, change]]),
   };
-}
-
-/** Returns whether a state is one after which there is nothing to do. */
-export function isFinal(state: string): boolean {
-  return state === 'completed' || state === 'skipped';
 }
 
 /** Returns how many items of a queue the person has not finished, or no one has, if the service does not tell more. */
