@@ -4,9 +4,10 @@ import type { Context } from 'hono';
 import { projectId } from '../../contract/identifiers.ts';
 import { Refusal } from '../../core/http/refusal.ts';
 import { parseKeepingDigits } from '../../core/json/json-numbers.ts';
+import { checkJsonLimits } from '../../core/json/parse-json.ts';
 import { recordWhole } from '../operations/calls.ts';
 import type { ServiceContext } from '../operations/operation.ts';
-import { decodeTraces, type SpanGroup } from '../otel/decode-protobuf.ts';
+import { bytesPerSpan, decodeTraces, type SpanGroup } from '../otel/decode-protobuf.ts';
 import { OtlpError, SpanFault } from '../otel/otlp-error.ts';
 import { readOtlpJson } from '../otel/read-otlp-json.ts';
 import { projectOfResource, readSpanResource, type SpanCall, spanToCall } from '../otel/span-to-call.ts';
@@ -86,8 +87,6 @@ interface Rejected {
 
 /** Memory that is counted at once, in bytes. */
 const bytesPerHold = 1024 * 1024;
-/** Work that a span takes besides that of its values. */
-const bytesPerSpan = 1024;
 
 /** Converts the spans of a message to calls. */
 async function readCalls(
@@ -105,6 +104,7 @@ async function readCalls(
     chargedBytes = 0;
   };
   const parseJson = (text: string): unknown => {
+    checkJsonLimits(text);
     charge(memoryBytesOf(text));
     return parseKeepingDigits(text);
   };
@@ -126,6 +126,7 @@ async function readCalls(
       const groupRefusal = refusalOf(project, account);
       refusal ??= groupRefusal;
       for (const span of spans) {
+        charge(bytesPerSpan);
         await budget.parse(bytesPerSpan);
         if (project === undefined || groupRefusal) {
           reject(groupRefusal!.message);

@@ -9,6 +9,8 @@ export type ParseJson = (text: string) => unknown;
 const maxValueDepth = 100;
 /** Attributes whose names have more parts keep their names. */
 const maxNameParts = 16;
+/** Once the names before have had so many parts, names stay as they are: nothing else can run while they become paths. */
+const maxParts = 100_000;
 
 /** The attributes of a span, an event, a link or a resource. */
 export interface Attributes {
@@ -73,10 +75,13 @@ type Node = Map<string, unknown>;
 
 function nest(byName: ReadonlyMap<string, unknown>): Record<string, unknown> {
   const root: Node = new Map();
+  let partCount = 0;
   for (const [name, value] of byName) {
     const parts = name.split('.', maxNameParts + 1);
     // Where `a` has a value, `a.b` cannot be a member of it.
+    partCount += parts.length;
     const isPath =
+      partCount <= maxParts &&
       parts.length <= maxNameParts &&
       parts.every((_, index) => index === 0 || !byName.has(parts.slice(0, index).join('.')));
     let node = root;

@@ -132,7 +132,7 @@ describe('POST /otel/v1/traces', () => {
     });
   });
 
-  it.each([
+  it.each<{ way: string; headers: Record<string, string> }>([
     { way: 'Basic', headers: { authorization: basic } },
     { way: 'Bearer', headers: { authorization: bearer } },
     { way: 'wandb-api-key', headers: { 'wandb-api-key': account.password } },
@@ -143,7 +143,7 @@ describe('POST /otel/v1/traces', () => {
     }
   });
 
-  it.each([
+  it.each<{ way: string; headers: Record<string, string> }>([
     { way: 'no key', headers: { authorization: '' } },
     { way: 'a wrong key', headers: { 'wandb-api-key': 'wrong' } },
   ])('refuses $way', async ({ headers }) => {
@@ -215,7 +215,7 @@ describe('POST /otel/v1/traces', () => {
     expect([status, type, body]).toEqual([200, 'application/x-protobuf', protobufField(1, partial)]);
   });
 
-  it.each([
+  it.each<{ fault: string; body: string; headers: Record<string, string>; status: number }>([
     { fault: 'another format', body: '', headers: { 'content-type': 'text/plain' }, status: 415 },
     { fault: 'another compression', body: '', headers: { 'content-encoding': 'zstd' }, status: 415 },
     { fault: 'damaged gzip', body: 'x', headers: { 'content-encoding': 'gzip' }, status: 400 },
@@ -224,7 +224,7 @@ describe('POST /otel/v1/traces', () => {
     { fault: 'JSON of another shape', body: '{"resourceSpans":5}', headers: {}, status: 400 },
     { fault: 'another list of JSON', body: '[]', headers: {}, status: 400 },
   ])('refuses $fault with $status', async ({ body, headers, status }) => {
-    const answer = await send(body, { project_id: 'p/damaged', ...headers } as Record<string, string>);
+    const answer = await send(body, { project_id: 'p/damaged', ...headers });
     expect([answer.status, answer.type]).toEqual([status, 'application/json']);
     expect(await callsIn('p/damaged')).toEqual([]);
   });
