@@ -1,5 +1,6 @@
 import { isJsonObject } from '../../core/json/json-object.ts';
 import { memberAt } from '../../core/json/member-at.ts';
+import type { AttributeName } from './conventions.ts';
 import { SpanFault } from './otlp-error.ts';
 
 /** Parses JSON text; throws a SyntaxError for other text. */
@@ -75,15 +76,10 @@ type Node = Map<string, unknown>;
 
 function nest(byName: ReadonlyMap<string, unknown>): Record<string, unknown> {
   const root: Node = new Map();
-  let partCount = 0;
+  const partCount = 0;
   for (const [name, value] of byName) {
     const parts = name.split('.', maxNameParts + 1);
-    // Where `a` has a value, `a.b` cannot be a member of it.
-    partCount += parts.length;
-    const isPath =
-      partCount <= maxParts &&
-      parts.length <= maxNameParts &&
-      parts.every((_, index) => index === 0 || !byName.has(parts.slice(0, index).join('.')));
+    const isPath = partCount <= maxParts && parts.length <= maxNameParts && !hasValueAbove(byName, parts);
     let node = root;
     for (const part of isPath ? parts.slice(0, -1) : []) {
       const next = node.get(part);
@@ -96,6 +92,15 @@ function nest(byName: ReadonlyMap<string, unknown>): Record<string, unknown> {
   return toObject(root);
 }
 
+/** Returns whether a value stands where a path leads through: next to `a`, `a.b` cannot be a member of it. */
+function hasValueAbove(byName: ReadonlyMap<string, unknown>, parts: readonly string[]): boolean {
+  let above = '';
+  return parts.some((part, index) => {
+    above = index === 0 ? part : `${above}.${part}`;
+    return index < parts.length - 1 && byName.has(above);
+  });
+}
+
 function toObject(node: Node): Record<string, unknown> {
   return Object.fromEntries([...node].map(([name, value]) => [name, value instanceof Map ? toObject(value) : value]));
 }
@@ -106,10 +111,10 @@ function toObject(node: Node): Record<string, unknown> {
  */
 export function findAttribute(
   { byName, nested }: Attributes,
-  names: readonly string[],
+  names: readonly AttributeName[],
 ): { name: string; value: unknown } | undefined {
-  for (const name of names) {
-    const value = byName.get(name) ?? memberAt(nested, name.split('.'));
+  for (const { name, path } of names) {
+    const value = byName.get(name) ?? memberAt(nested, path);
     if (value != null && value !== '') return { name, value: withLists(value) };
   }
   return undefined;

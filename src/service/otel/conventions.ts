@@ -3,8 +3,16 @@
  * OpenLLMetry (Traceloop), the AI SDK of Vercel, and some more that the public service knows. The first one that is there counts.
  */
 
+/** The name of an attribute, and the path to its value where names are paths. */
+export interface AttributeName {
+  name: string;
+  path: readonly string[];
+}
+
+const named = (...names: string[]): readonly AttributeName[] => names.map((name) => ({ name, path: name.split('.') }));
+
 /** Attributes with the inputs of a span. */
-export const inputNames = [
+export const inputNames = named(
   'ai.prompt',
   'ai.toolCall.args',
   'gen_ai.prompt',
@@ -20,10 +28,10 @@ export const inputNames = [
   'gcp.vertex.agent.llm_request',
   'input',
   'inputs',
-];
+);
 
 /** Attributes with the output of a span. */
-export const outputNames = [
+export const outputNames = named(
   'ai.response',
   'ai.toolCall.result',
   'gen_ai.completion',
@@ -40,33 +48,45 @@ export const outputNames = [
   'gcp.vertex.agent.llm_response',
   'output',
   'outputs',
-];
+);
 
 /** Attributes with the numbers of tokens, by the members of `summary.usage`. */
 export const usageNames = {
-  prompt_tokens: ['gen_ai.usage.prompt_tokens', 'llm.token_count.prompt', 'ai.usage.promptTokens'],
-  input_tokens: ['gen_ai.usage.input_tokens', 'ai.usage.inputTokens'],
-  completion_tokens: ['gen_ai.usage.completion_tokens', 'llm.token_count.completion', 'ai.usage.completionTokens'],
-  output_tokens: ['gen_ai.usage.output_tokens', 'ai.usage.outputTokens'],
-  requests: [],
-  total_tokens: [
+  prompt_tokens: named('gen_ai.usage.prompt_tokens', 'llm.token_count.prompt', 'ai.usage.promptTokens'),
+  input_tokens: named('gen_ai.usage.input_tokens', 'ai.usage.inputTokens'),
+  completion_tokens: named('gen_ai.usage.completion_tokens', 'llm.token_count.completion', 'ai.usage.completionTokens'),
+  output_tokens: named('gen_ai.usage.output_tokens', 'ai.usage.outputTokens'),
+  requests: named(),
+  total_tokens: named(
     'gen_ai.usage.total_tokens',
     'llm.usage.total_tokens',
     'llm.token_count.total',
     'ai.usage.totalTokens',
-  ],
-} as const;
+  ),
+};
 
 /** Attributes that describe a span, by the members of `attributes` of the call. */
 export const describingNames = {
-  system: ['gen_ai.system', 'gen_ai.provider.name', 'llm.system'],
-  kind: ['weave.span.kind', 'traceloop.span.kind', 'openinference.span.kind'],
-  model: ['gen_ai.response.model', 'llm.model_name', 'ai.model.id'],
-  provider: ['llm.provider', 'ai.model.provider'],
-  model_parameters: ['gen_ai.request', 'llm.invocation_parameters'],
-} as const;
+  system: named('gen_ai.system', 'gen_ai.provider.name', 'llm.system'),
+  kind: named('weave.span.kind', 'traceloop.span.kind', 'openinference.span.kind'),
+  model: named('gen_ai.response.model', 'llm.model_name', 'ai.model.id'),
+  provider: named('llm.provider', 'ai.model.provider'),
+  model_parameters: named('gen_ai.request', 'llm.invocation_parameters'),
+};
 
 /** Attributes with the thread that a span belongs to: a conversation or a session. */
-export const threadNames = ['wandb.thread_id', 'gcp.vertex.agent.session_id', 'gen_ai.conversation.id', 'session.id'];
+export const threadNames = named(
+  'wandb.thread_id',
+  'gcp.vertex.agent.session_id',
+  'gen_ai.conversation.id',
+  'session.id',
+);
+
 /** Attributes that make a span a turn of its thread. */
-export const turnNames = ['wandb.is_turn', 'gcp.vertex.agent.session_id'];
+export const turnNames = named('wandb.is_turn', 'gcp.vertex.agent.session_id');
+
+/** The attribute with a name for display. */
+export const displayNames = named('wandb.display_name');
+
+/** The attribute with members that `attributes` of the call has too. */
+export const customNames = named('wandb.attributes');

@@ -15,7 +15,17 @@ import {
   readAttributes,
   stringOf,
 } from './attributes.ts';
-import { describingNames, inputNames, outputNames, threadNames, turnNames, usageNames } from './conventions.ts';
+import {
+  type AttributeName,
+  customNames,
+  describingNames,
+  displayNames,
+  inputNames,
+  outputNames,
+  threadNames,
+  turnNames,
+  usageNames,
+} from './conventions.ts';
 import { SpanFault } from './otlp-error.ts';
 
 /** A recorded call that a span became. It has no `ended_at` if the span had not ended. */
@@ -61,7 +71,7 @@ export function spanToCall(value: unknown, resource: Resource, project_id: strin
   const thread_id = shortText(findAttribute(own, threadNames)?.value);
   const isTurn = Boolean(findAttribute(own, turnNames)?.value);
   const described = membersOf(own, describingNames);
-  const custom = findAttribute(own, ['wandb.attributes'])?.value;
+  const custom = findAttribute(own, customNames)?.value;
   const { inputs, output, hasValues } = valuesOf(own, events);
   const { model, usage } = usageOf(own, described);
   const hasUsage = Object.values(usage).some((count) => count !== null);
@@ -72,7 +82,7 @@ export function spanToCall(value: unknown, resource: Resource, project_id: strin
     trace_id,
     parent_id,
     op_name: operationOf(project_id, name),
-    display_name: shortText(findAttribute(own, ['wandb.display_name'])?.value),
+    display_name: shortText(findAttribute(own, displayNames)?.value),
     thread_id,
     turn_id: thread_id !== null && isTurn ? id : null,
     started_at,
@@ -203,7 +213,7 @@ function shortText(value: unknown): string | null {
 /** Finds inputs and output in the attributes of a span, or else in its events, where older conventions have them. */
 function valuesOf(own: Attributes, events: readonly SpanEvent[]) {
   const sources = [own, ...events.filter(({ name }) => name.startsWith('gen_ai.')).map(({ attributes }) => attributes)];
-  const find = (names: readonly string[]) => {
+  const find = (names: readonly AttributeName[]) => {
     for (const source of sources) {
       const found = findAttribute(source, names);
       if (found) return found;
@@ -236,7 +246,7 @@ function usageOf(
   own: Attributes,
   described: { model?: unknown; model_parameters?: unknown },
 ): { model: string; usage: Usage } {
-  const count = (names: readonly string[]): number | null => {
+  const count = (names: readonly AttributeName[]): number | null => {
     const value = findAttribute(own, names)?.value;
     const number = typeof value === 'string' ? Number.parseInt(value, 10) : value;
     return typeof number === 'number' && Number.isFinite(number) ? Math.trunc(number) : null;
