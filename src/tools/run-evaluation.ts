@@ -5,30 +5,28 @@ import { splitProjectId } from '../contract/identifiers.ts';
 import { classMembers } from '../contract/objects.ts';
 import { objectReference, parseReference } from '../contract/references.ts';
 import { llmModelClass } from '../contract/scorers.ts';
-import { HeddleError, invalidArgument } from '../core/errors.ts';
+import { HeddleError } from '../core/errors.ts';
+import { checkPlaceholders } from '../evaluations/check-placeholders.ts';
 import { comparisonWarning } from '../evaluations/comparison-warning.ts';
 import {
   type DatasetRows,
-  placeholdersOf,
   planOf,
   type RunPlan,
   readDataset,
   readMessages,
   readScorers,
   runPlan,
-  unfilledPlaceholders,
 } from '../evaluations/evaluation-plan.ts';
 import { type FoundEvaluation, findEvaluation } from '../evaluations/find-evaluation.ts';
 import { followRun, type RunStatus } from '../evaluations/follow-run.ts';
 import { readFigures, runFacts, runWithFigures, unknownRun } from '../evaluations/read-run-results.ts';
 import { renderRuns, renderRunTable } from '../evaluations/render-runs.ts';
 import { cell } from '../text/compact-table.ts';
-import { shortName } from '../text/names.ts';
 import { pluralize } from '../text/page.ts';
 import { requireConsent } from './definition/require-consent.ts';
 import { defineTool, projectArgument, projectOf, type ToolContext } from './definition/tool.ts';
 
-/** Runs of more predictions than this need the user's consent. */
+/** Runs of more requests to models than this, judges included, need the user's consent. */
 const maxUnconfirmed = 100;
 const maxConcurrency = 64;
 /** Rows that max_rows can choose; they are stored as a dataset of their own. */
@@ -89,7 +87,7 @@ export const runEvaluationTool = defineTool({
   title: 'Run an evaluation',
   groups: ['evaluation'],
   uses: ['evaluateModel', 'evaluationStatus'],
-  description: `Asks a model for each row of an evaluation and scores the answers. Waits, and returns run_id and figures. More than ${maxUnconfirmed} predictions need the user's agreement; dry_run estimates. Cancelling the call cancels the run.
+  description: `Asks a model for each row of an evaluation and scores the answers. Waits, and returns run_id and figures. More than ${maxUnconfirmed} requests to models, judges included, need the user's agreement; dry_run estimates. Cancelling the call cancels the run.
 Example: {"evaluation":"Support answers","model":"heddle/echo","prompt":"Answer briefly: {question}"}`,
   hints: { readOnlyHint: false, destructiveHint: false, idempotentHint: false, openWorldHint: true },
   input,
@@ -105,23 +103,20 @@ Example: {"evaluation":"Support answers","model":"heddle/echo","prompt":"Answer 
       ...(plan.rows < dataset.count && { dataset_rows: dataset.count }),
       ...(warnings.length > 0 && { warnings }),
     };
-    if (plan.predictions === 0) {
-      throw new HeddleError({
-        code: 'invalid_request',
-        message: `Nothing was started: the dataset of ${found.name} has no rows.`,
-        hint: 'Choose an evaluation on another dataset.',
-      });
-    }
     if (dry_run) {
       return { status: 'dry_run', evaluation_ref: found.reference, ...plan, estimate, ...facts };
     }
-    if (!confirm && plan.predictions > maxUnconfirmed) {
-      const calls = `${plan.predictions} predictions${plan.judge_calls > 0 ? ` and ${plan.judge_calls} calls of judges` : ''}`;
+    const requests = plan.model_requests + plan.judge_requests;
+    if (!confirm && requests > maxUnconfirmed) {
+      const maxRows = Math.floor(maxUnconfirmed / (requests / plan.rows));
       requireConsent(
         {
-          question: `Run the evaluation ${found.name} on ${model}: ${calls}, about ${plan.estimated_tokens} tokens without the replies?`,
-          reason: `${calls} need the user's agreement`,
-          alternative: `set max_rows so that there are at most ${maxUnconfirmed} predictions`,
+          question: `Run the evaluation ${found.name} on ${model}: ${requestsOf(plan)}, about ${plan.estimated_tokens} tokens without the replies?`,
+          reason: `${requestsOf(plan)} need the user's agreement`,
+          alternative:
+            maxRows === 0
+              ? `choose an evaluation with fewer trials or judges: one row takes more than ${maxUnconfirmed} requests`
+              : `set max_rows to ${maxRows} at most`,
         },
         context,
       );
@@ -134,7 +129,13 @@ Example: {"evaluation":"Support answers","model":"heddle/echo","prompt":"Answer 
     return waitForRun(
       started.call_id,
       project,
-      { ...facts, evaluation_ref, model_ref, ...(all.length > 0 && { warnings: all }), predictions: plan.predictions },
+      {
+        ...facts,
+        evaluation_ref,
+        model_ref,
+        ...(all.length > 0 && { warnings: all }),
+        predictions: plan.model_requests,
+      },
       context,
     );
   },
@@ -142,13 +143,13 @@ Example: {"evaluation":"Support answers","model":"heddle/echo","prompt":"Answer 
   isIncomplete: ({ status }) => status !== 'complete' && status !== 'dry_run',
 
   render(result: RunResult) {
-    const { run_id, status, rows = 0, predictions = 0, judge_calls = 0, estimated_tokens = 0 } = result;
+    const { run_id, status, rows = 0, model_requests = 0, judge_requests = 0, estimated_tokens = 0 } = result;
     const { dataset_rows, next, warnings = [], evaluation_ref, model_ref } = result;
     const first = dataset_rows === undefined ? '' : ` (the first of ${dataset_rows} rows)`;
     const lines =
       run_id === undefined
         ? [
-            `Nothing was started (${status}). ${pluralize(rows, 'row')}${first}: ${pluralize(predictions, 'prediction')}, ${pluralize(judge_calls, 'call')} of judges, about ${estimated_tokens} tokens. ${estimate}`,
+            `Nothing was started (${status}). ${pluralize(rows, 'row')}${first}: ${requestsOf({ model_requests, judge_requests })}, about ${estimated_tokens} tokens. ${estimate}`,
           ]
         : [
             ...renderRuns([{ ...result, run_id }]),
@@ -160,6 +161,13 @@ Example: {"evaluation":"Support answers","model":"heddle/echo","prompt":"Answer 
     return [...lines, ...warnings.map(cell), ...(next === undefined ? [] : [next])].join('\n');
   },
 });
+
+/** Returns the numbers of requests of a run as text, like `60 requests to the model and 300 to judges (360 in all)`. */
+function requestsOf({ model_requests, judge_requests }: Pick<RunPlan, 'model_requests' | 'judge_requests'>): string {
+  const toModel = `${pluralize(model_requests, 'request')} to the model`;
+  if (judge_requests === 0) return toModel;
+  return `${toModel} and ${judge_requests} to judges (${model_requests + judge_requests} in all)`;
+}
 
 interface PromptArguments {
   prompt?: string;
@@ -196,16 +204,15 @@ async function prepare(
     readDataset(found, context.service),
     readScorers(found, context.service),
   ]);
-  const maxRows = max_rows ?? dataset.count;
-  const { missing, columns } = await unfilledPlaceholders(placeholdersOf(template, argument), dataset, maxRows);
-  if (missing.length > 0) {
-    const names = missing.map((name) => `{${shortName(name)}}`).join(', ');
-    throw invalidArgument(argument, {
-      consequence: 'Nothing was started',
-      fault: `the dataset has no column for ${names}`,
-      hint: `Its columns are ${columns.slice(0, 50).map(shortName).join(', ')}. Write {{ and }} for literal braces.`,
+  if (dataset.count === 0) {
+    throw new HeddleError({
+      code: 'invalid_request',
+      message: `Nothing was started: the dataset of ${found.name} has no rows.`,
+      hint: 'Choose an evaluation on another dataset.',
     });
   }
+  const maxRows = max_rows ?? dataset.count;
+  await checkPlaceholders({ messages: template, argument }, scorers, dataset, maxRows);
   const trials = Number.isInteger(found.val.trials) ? Math.max(1, found.val.trials as number) : 1;
   const { unknown, comparisons } = scorers;
   const warnings = [

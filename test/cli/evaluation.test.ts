@@ -3,6 +3,7 @@ import { junitReport } from '../../src/cli/commands/evaluation/junit-report.ts';
 import type { Run } from '../../src/cli/commands/evaluation/print-results.ts';
 import { missedThresholds } from '../../src/cli/commands/evaluation/thresholds.ts';
 import { interruptedRun } from '../../src/cli/commands/evaluation/wait-for-run.ts';
+import { startEvaluatingService } from '../support/evaluating-service.ts';
 import { prepareEvaluation, runArgs } from '../support/evaluation-command.ts';
 import { emptyHome, run, temporaryFolder } from '../support/heddle.ts';
 import { startScriptedModel } from '../support/scripted-model.ts';
@@ -92,11 +93,30 @@ describe('heddle evaluation', () => {
     ]);
   });
 
+  it('starts nothing without --yes if model and judges get more than 100 requests, or if no row fills a placeholder of a judge', async () => {
+    const service = await startEvaluatingService();
+    service.rows = Array.from({ length: 51 }, (_, n) => ({ question: `${n}?`, capital: 'Rome' }));
+    const environment = emptyHome(temporaryFolder(), service.environment);
+    const args = ['evaluation', 'run', 'answers', '--model', 'org/model', '--prompt', '{question}'];
+    const large = await run(args, environment);
+    expect([large.code, large.stderr]).toEqual([
+      2,
+      expect.stringContaining('the run sends 102 requests, 51 to the model and 51 to judges, about'),
+    ]);
+    service.judge = { scoring_prompt: '{output} {captal}' };
+    const unfilled = await run([...args, '--yes'], environment);
+    expect([unfilled.code, unfilled.stderr]).toEqual([
+      3,
+      expect.stringContaining('the judge judge cannot be asked, because the dataset has no column for {captal}'),
+    ]);
+    expect(service.bodiesOf('/evaluations/evaluate_model')).toEqual([]);
+  });
+
   it('prints results as JSON in a pipe, and as the text that a model reads with --table', async () => {
     const model = await startScriptedModel(() => 'yes');
     const environment = await prepareEvaluation(model.url);
     const plan = await run([...runArgs, '--dry-run'], environment);
-    expect(JSON.parse(plan.stdout)).toMatchObject({ status: 'dry_run', predictions: 3 });
+    expect(JSON.parse(plan.stdout)).toMatchObject({ status: 'dry_run', model_requests: 3, judge_requests: 0 });
     const result = JSON.parse((await run(runArgs, environment)).stdout);
     expect(result).toMatchObject({ passed: true, rows: [{}, {}, {}] });
     const [{ run_id }] = result.runs;

@@ -18,7 +18,7 @@ import { interruptedRun, waitForEnd } from './wait-for-run.ts';
 import { type ToolRunner, withTools } from './with-tools.ts';
 
 const page = 'docs/evaluations.md';
-/** Runs of more predictions than this need --yes. */
+/** Runs of more requests to models than this, judges included, need --yes. */
 const maxUnconfirmed = 100;
 const maxJunitRows = 100_000;
 
@@ -73,7 +73,7 @@ function addRun(evaluation: Command): void {
     .option('--max-rows <number>', 'run the first rows only', asWholeNumber(1, 999_999))
     .option('--concurrency <number>', 'predictions at once, 1 to 64', asWholeNumber(1, 999_999))
     .option('--dry-run', 'print what the run would take, and start nothing')
-    .option('--yes', `run without asking, also more than ${maxUnconfirmed} predictions`);
+    .option('--yes', `run without asking, also more than ${maxUnconfirmed} requests to models`);
   addReportOptions(command, 10);
   explain(command, {
     examples: [
@@ -98,9 +98,10 @@ function addRun(evaluation: Command): void {
         requireTool('run_evaluation', serverOptions.tools);
         const plan = await tools.run('run_evaluation', { ...args, dry_run: true });
         if (options.dryRun) return printResult('run_evaluation', plan, options);
-        if (!options.yes && plan.predictions > maxUnconfirmed) {
+        const requests = plan.model_requests + plan.judge_requests;
+        if (!options.yes && requests > maxUnconfirmed) {
           throw new UsageError(
-            `the run makes ${plan.predictions} predictions, about ${plan.estimated_tokens} tokens without the replies. Add --yes, or limit it with --max-rows`,
+            `the run sends ${requests} requests, ${plan.model_requests} to the model and ${plan.judge_requests} to judges, about ${plan.estimated_tokens} tokens without the replies. Add --yes, or limit it with --max-rows`,
           );
         }
         const result = await runToEnd(args, tools).catch(async (error) => {
