@@ -18,6 +18,7 @@ export { type CheckedImport, type ImportTarget, readImport } from './admin/impor
 export type { Listing } from './admin/list-contents.ts';
 export { restoreService } from './admin/restore-service.ts';
 export { openServiceStore, type Store } from './admin/service-store.ts';
+export { otlpCalls } from './otel/read-otlp-json.ts';
 export { backUpData, resetData } from './storage/sqlite/backup.ts';
 export { loadSqlite } from './storage/sqlite/sqlite-connection.ts';
 

@@ -1399,6 +1399,66 @@ const heddleKinds: ImportKind[] = [
   },
 ];
 
+const span = {
+  traceId: '5b8efff798038103d269b633813fc60c',
+  spanId: 'eee19b7ec3c1b174',
+  parentSpanId: '',
+  name: 'chat small',
+  kind: 3,
+  startTimeUnixNano: '1793610900250000000',
+  endTimeUnixNano: '1793610901750000000',
+  attributes: [
+    { key: 'gen_ai.request.model', value: { stringValue: 'small' } },
+    { key: 'gen_ai.usage.input_tokens', value: { intValue: '12' } },
+    { key: 'gen_ai.usage.output_tokens', value: { intValue: '8' } },
+    { key: 'gen_ai.prompt.0.role', value: { stringValue: 'user' } },
+    { key: 'gen_ai.prompt.0.content', value: { stringValue: 'Why?' } },
+    { key: 'gen_ai.completion.0.role', value: { stringValue: 'assistant' } },
+    { key: 'gen_ai.completion.0.content', value: { stringValue: 'Because.' } },
+  ],
+  status: { code: 2, message: 'cut off' },
+};
+const otlp = (...spans: object[]) => ({
+  resourceSpans: [
+    {
+      resource: { attributes: [{ key: 'service.name', value: { stringValue: 'bot' } }] },
+      scopeSpans: [{ scope: {}, spans }],
+    },
+  ],
+});
+const child = { ...span, spanId: 'aaa19b7ec3c1b174', parentSpanId: span.spanId, name: 'tool', status: {} };
+
+const otlpKinds: ImportKind[] = [
+  {
+    title: 'OpenTelemetry: spans as one message of OTLP JSON',
+    file: 'spans.json',
+    content: JSON.stringify(otlp(span, child), null, 1),
+    items: [
+      {
+        id: 'eee19b7ec3c1b174',
+        trace_id: '5b8efff798038103d269b633813fc60c',
+        started_at: '2026-11-02T09:15:00.250Z',
+        ended_at: '2026-11-02T09:15:01.750Z',
+        exception: 'cut off',
+      },
+    ],
+    steps: [{ id: 'aaa19b7ec3c1b174', parent_id: 'eee19b7ec3c1b174' }],
+  },
+  {
+    title: 'OpenTelemetry: lines of a collector',
+    file: 'collector.jsonl',
+    content: lines(otlp(child), otlp(span)),
+    items: [{ id: 'eee19b7ec3c1b174' }],
+    steps: [{ id: 'aaa19b7ec3c1b174' }],
+  },
+  {
+    title: 'OpenTelemetry: a span without ids',
+    file: 'spans.json',
+    content: JSON.stringify(otlp({ ...span, spanId: '' })),
+    refused: /Line 1 of \S+: A span must have a spanId and a traceId\./,
+  },
+];
+
 /** The kinds of files that people have. */
 export const importKinds: readonly ImportKind[] = [
   ...plainKinds,
@@ -1408,4 +1468,5 @@ export const importKinds: readonly ImportKind[] = [
   ...langsmithKinds,
   ...promptfooKinds,
   ...heddleKinds,
+  ...otlpKinds,
 ];

@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
 import { objectNamePattern } from '../../../contract/references.ts';
-import { isJsonObject, type Members } from '../../../core/json/json-object.ts';
+import { isJsonObject, type Members, objectOrEmpty } from '../../../core/json/json-object.ts';
 import { inputError } from '../../access/text-file.ts';
 import { didYouMean } from '../../terminal/report-failure.ts';
 import { type FileFormat, type ImportedCall, type ImportedFeedback, shownPaths, unnamed } from './imported-call.ts';
@@ -8,12 +8,15 @@ import { judgementExport } from './judgement-export.ts';
 import { langfuseFormats } from './langfuse.ts';
 import { langsmithFormats } from './langsmith.ts';
 import { openaiFormats } from './openai.ts';
+import { otlpSpans } from './otlp.ts';
 import { isPlainRow, missingColumn, type PlainRowOptions, plainCall } from './plain-rows.ts';
 import { promptfooFormats } from './promptfoo.ts';
 import { type FileRow, type ImportFormat, readRows, shortJson } from './read-rows.ts';
 import { recordedCalls } from './recorded-calls.ts';
 
 export interface ImportOptions extends PlainRowOptions {
+  /** Project that the calls go to. */
+  projectId: string;
   format?: ImportFormat | undefined;
   rowsAt?: string | undefined;
   /** Columns, or paths to values of the call, that are shown to annotators. */
@@ -24,6 +27,8 @@ export interface ImportOptions extends PlainRowOptions {
 export interface FileFacts {
   /** The form of the rows, such as `Langfuse traces`; undefined for plain rows. */
   formats: Set<string>;
+  /** Names of the inputs and of the output of the first plain row. */
+  plain?: { inputs: string[]; output: string[] };
   /** Rows that hold nothing to store. */
   skippedRows: number;
 }
@@ -38,6 +43,7 @@ const toolFormats: readonly FileFormat[] = [
   ...promptfooFormats,
   ...openaiFormats,
   recordedCalls,
+  otlpSpans,
 ];
 
 /**
@@ -113,12 +119,17 @@ function callsOf(row: FileRow, context: RowContext): readonly (ImportedCall | Im
     if (line === 1 && isJson(value)) throw notUnderstood(row, context);
     return value;
   }
+  const fault = (cause: unknown) => inputError(`Line ${line} of ${file}: ${(cause as Error).message}.`, cause);
   const format = formatOf(value, options);
   if (format) {
     facts.formats.add(format.name);
-    const calls = format.convert(value, around);
-    if (calls.length === 0) facts.skippedRows += 1;
-    return calls;
+    try {
+      const calls = format.convert(value, around, options.projectId);
+      if (calls.length === 0) facts.skippedRows += 1;
+      return calls;
+    } catch (cause) {
+      throw fault(cause);
+    }
   }
   if (isItem(value)) return JSON.stringify(isCells ? withoutEmpty(value) : value);
   if (Object.keys(value).length === 0) return JSON.stringify(value);
@@ -139,9 +150,11 @@ function callsOf(row: FileRow, context: RowContext): readonly (ImportedCall | Im
     context.isPlain = true;
   }
   try {
-    return [plainCall(value, options)];
+    const call = plainCall(value, options);
+    facts.plain ??= { inputs: Object.keys(call.inputs), output: Object.keys(objectOrEmpty(call.output)) };
+    return [call];
   } catch (cause) {
-    throw inputError(`Line ${line} of ${file}: ${(cause as Error).message}.`, cause);
+    throw fault(cause);
   }
 }
 

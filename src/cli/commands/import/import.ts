@@ -11,7 +11,7 @@ import { pluralize } from '../../../text/page.ts';
 import { dataFlags, withStore } from '../../access/open-store.ts';
 import { invocation } from '../../invocation.ts';
 import { drawRecord } from '../../terminal/aligned-table.ts';
-import { printLine, printText } from '../../terminal/print.ts';
+import { escapeControls, printLine, printText } from '../../terminal/print.ts';
 import { drawProgress, showProgress } from '../../terminal/progress.ts';
 import { UsageError } from '../../terminal/report-failure.ts';
 import { resultWidth } from '../../terminal/terminal.ts';
@@ -98,7 +98,13 @@ async function importFile(command: Command, file: string, flags: ImportFlags): P
     guidelines,
     onProgress: showImportProgress,
   };
-  const options = { ...columns, format, rowsAt: rows, fields: fields.map((field) => field.name) };
+  const options = {
+    ...columns,
+    projectId: target.projectId,
+    format,
+    rowsAt: rows,
+    fields: fields.map((field) => field.name),
+  };
   const facts: FileFacts = { formats: new Set(), skippedRows: 0 };
   const lines = readImportLines(file, options, facts);
   if (dryRun) {
@@ -132,8 +138,12 @@ function missingQueue(): never {
 }
 
 /** Says what of the file was recognized or left out. */
-function explainFile({ formats, skippedRows }: FileFacts, unknownCalls: number): void {
+function explainFile({ formats, plain, skippedRows }: FileFacts, unknownCalls: number): void {
   const { stderr } = invocation();
+  if (plain) {
+    const output = plain.output.length === 0 ? 'none; --output names it' : plain.output.join(', ');
+    stderr.write(escapeControls(`Inputs: ${plain.inputs.join(', ')}. Output: ${output}.\n`));
+  }
   if (formats.size > 0) stderr.write(`The file has ${[...formats].join(' and ')}.\n`);
   if (skippedRows > 0) stderr.write(`Left out ${pluralize(skippedRows, 'row')} without a call.\n`);
   if (unknownCalls > 0) {

@@ -37,8 +37,11 @@ export interface FileFormat {
   name: string;
   /** Returns whether a row has this form. The values of cells are text. */
   matches: (row: Members) => boolean;
-  /** Returns the calls of a row. `around` is the object that the rows were found in, if the file is one. */
-  convert: (row: Members, around: Members) => readonly (ImportedCall | ImportedFeedback)[];
+  /**
+   * Returns the calls of a row. `around` is the object that the rows were found in, if the file is one.
+   * @throws Error for a row that is not complete.
+   */
+  convert: (row: Members, around: Members, projectId: string) => readonly (ImportedCall | ImportedFeedback)[];
 }
 
 /** The operation, and the annotator, that a file does not name. */
