@@ -48,9 +48,11 @@ export async function* readRows(file: string, options: RowOptions): AsyncGenerat
   if (/^<(!doctype|html|\?xml)/i.test(start)) {
     throw inputError(`${file} is HTML or XML.`, undefined, 'Export it as CSV or JSON.');
   }
-  const delimiter = options.format === 'csv' || /^[^{[]/.test(start) ? await delimiterOf(head) : undefined;
-  const isCsv = delimiter !== undefined || /\.(csv|tsv|tab|psv|txt)$/i.test(file);
-  if (options.format === 'csv' || (options.format === undefined && isCsv && /^[^{[]/.test(start))) {
+  // A line that is cut off can begin with anything: the file's name says what it is.
+  const mayBeCsv = options.format === undefined && /^[^{[]/.test(start) && !/\.(jsonl|ndjson|json)$/i.test(file);
+  const delimiter = options.format === 'csv' || mayBeCsv ? await delimiterOf(head) : undefined;
+  const hasCsvName = /\.(csv|tsv|tab|psv|txt)$/i.test(file);
+  if (options.format === 'csv' || (mayBeCsv && (delimiter !== undefined || hasCsvName))) {
     yield* readCsv(text, delimiter ?? ',', file);
   } else if (options.format !== 'jsonl' && start.startsWith('[')) {
     yield* readArray(text, file);

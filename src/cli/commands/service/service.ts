@@ -28,12 +28,7 @@ export function addService(program: Command): void {
     .command('service')
     .description('run the embedded service as a separate server, and manage its data');
   explain(service, {
-    examples: [
-      'heddle service import answers.csv --project team/support --queue review',
-      'heddle service list',
-      'heddle service backup heddle-backup.db',
-      'heddle service start --port 8787',
-    ],
+    examples: ['heddle service list', 'heddle service backup heddle-backup.db', 'heddle service start --port 8787'],
     page: 'docs/service.md',
   });
   addStart(service);
