@@ -128,7 +128,9 @@ async function importFile(command: Command, file: string, flags: ImportFlags): P
 function nameOfFile(file: string): string {
   const name = basename(file)
     .replace(/(\.[a-z]{2,5}){1,2}$/i, '')
-    .replaceAll(/[^\p{L}\p{N}_.-]+/gu, '-')
+    .split(/[^\p{L}\p{N}_.]+/u)
+    .filter(Boolean)
+    .join('-')
     .slice(0, 100);
   return /[\p{L}\p{N}]/u.test(name) ? name : 'import';
 }
