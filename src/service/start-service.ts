@@ -15,6 +15,13 @@ import { openDatabase } from './storage/open-database.ts';
 export type { Account, ProjectGrants } from './admin/accounts.ts';
 export type { ImportTarget } from './admin/import-items.ts';
 export type { Listing } from './admin/list-contents.ts';
+export type {
+  ContentKind,
+  ProjectReader,
+  StoredCall,
+  StoredItem,
+  StoredJudgement,
+} from './admin/project-reader.ts';
 export { restoreService } from './admin/restore-service.ts';
 export { openServiceStore, type Store } from './admin/service-store.ts';
 export { backUpData, resetData } from './storage/sqlite/backup.ts';

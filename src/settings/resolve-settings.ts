@@ -76,6 +76,36 @@ export function resolveSettings(inputs: Inputs): ResolvedSettings {
   };
 }
 
+/** Settings that select the service and the account. */
+export const profileSettings = [
+  'profile',
+  'baseUrl',
+  'inferenceUrl',
+  'weave',
+  'project',
+  'username',
+  'password',
+  'token',
+] as const;
+
+/**
+ * Resolves the settings of a profile, whose service and account neither flags nor the environment replace.
+ * @param hint the next step if the profile names no service.
+ * @throws HeddleError `not_configured` as {@link resolveSettings} does, also for a profile that names no service.
+ */
+export function resolveProfile(
+  profile: string,
+  { flags, environment, folders }: Inputs,
+  hint = `Run \`heddle login --profile ${profile}\`.`,
+): ResolvedSettings {
+  const variables: string[] = profileSettings.flatMap(environmentNames);
+  const others = Object.entries(environment).filter(([name]) => !variables.includes(name));
+  const inputs = { flags: { ...flags, profile }, environment: Object.fromEntries(others), folders };
+  const resolved = resolveSettings(inputs);
+  if (resolved.values.baseUrl !== undefined) return resolved;
+  throw notConfigured(`Profile "${profile}" names no service.`, hint);
+}
+
 /** Lists every environment variable that a setting is read from. */
 export function environmentNames(name: SettingName): string[] {
   const { environment, lowerCase, weave } = definitionOf(name);
