@@ -7,7 +7,6 @@ import type { Log } from '../core/log.ts';
 import type { Observer } from '../core/observer.ts';
 import type { Redactor } from '../core/secrets/redaction.ts';
 import { type ServerFactory, serverFactory } from '../mcp/server.ts';
-import { readProfiles } from '../settings/profiles.ts';
 import { type Inputs, profileSettings, type ResolvedSettings, resolveProfile } from '../settings/resolve-settings.ts';
 import type { Credentials } from '../settings/secrets/credentials.ts';
 import { settingDefinitions } from '../settings/settings.ts';
@@ -101,13 +100,9 @@ export class Subjects {
   }
 
   #resolveProfile(profile: string): ResolvedSettings {
-    const { inputs } = this.#options;
     const hint = `Run \`heddle login --profile ${profile}\` as the user who runs this server.`;
-    if (!Object.hasOwn(readProfiles(inputs.folders), profile)) {
-      throw notConfigured(`There is no profile "${profile}".`, hint);
-    }
-    // Without a service, all subjects would share the sample data, so a profile must name one.
-    return resolveProfile(profile, inputs, hint);
+    // Without a service, all subjects would share the sample data.
+    return resolveProfile(profile, this.#options.inputs, hint);
   }
 }
 

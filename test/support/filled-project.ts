@@ -55,12 +55,15 @@ export async function fillProject(
   const tableRef = `weave:///${project_id}/table/${table.digest}`;
   const dataset = await create('questions', { ...marks('Dataset'), name: 'questions', rows: tableRef });
   for (const trials of [1, 2]) await create('quality', { ...marks('Evaluation'), dataset, trials });
-  const spec = (name: string, type: string) => create(name, { ...marks('AnnotationSpec'), name, field_schema: { type } });
-  const helpful = await spec('helpful', 'boolean');
-  await spec('helpful', 'boolean');
+  const spec = (name: string, type: string) =>
+    create(name, { ...marks('AnnotationSpec'), name, field_schema: { type } });
+  const useful = await spec('useful', 'boolean');
+  await spec('useful', 'boolean');
   await as('POST', '/cost/create', {
     project_id,
-    costs: { 'model-1': { prompt_token_cost: 0.5, completion_token_cost: 1.5, effective_date: '2026-01-01T00:00:00Z' } },
+    costs: {
+      'model-1': { prompt_token_cost: 0.5, completion_token_cost: 1.5, effective_date: '2026-01-01T00:00:00Z' },
+    },
   });
 
   const idOf = (number: number): string => (number % 3 === 0 ? `call-${number}` : uuidOf(number));
@@ -85,7 +88,8 @@ export async function fillProject(
         project_id,
         id: idOf(number),
         ended_at: new Date(Date.UTC(2026, 0, 1) + number * 1000 + 250).toISOString(),
-        output: number % 7 === 0 ? null : { text: `output ${number}`, of: `weave:///${project_id}/call/${idOf(number)}` },
+        output:
+          number % 7 === 0 ? null : { text: `output ${number}`, of: `weave:///${project_id}/call/${idOf(number)}` },
         ...(number % 7 === 0 && { exception: 'Error: 7' }),
         summary: { usage: { 'model-1': { requests: 1, prompt_tokens: number } } },
       };
@@ -95,8 +99,11 @@ export async function fillProject(
   }
 
   const queued = Math.min(60, calls);
-  for (const [guidelines, from] of [['Be fair.', 0], ['Be quick.', queued / 2]] as const) {
-    const queue = { project_id, name: 'review', description: guidelines, scorer_refs: [helpful] };
+  for (const [guidelines, from] of [
+    ['Be fair.', 0],
+    ['Be quick.', queued / 2],
+  ] as const) {
+    const queue = { project_id, name: 'review', description: guidelines, scorer_refs: [useful] };
     const { id: queue_id } = await as('POST', '/annotation_queues', queue);
     const call_ids = Array.from({ length: queued / 2 }, (_, at) => idOf(from + at));
     const display_fields = ['inputs.text'];
@@ -106,8 +113,8 @@ export async function fillProject(
       const feedback = (value: boolean) => ({
         project_id,
         weave_ref: `weave:///${project_id}/call/${call_id}`,
-        feedback_type: 'wandb.annotation.helpful',
-        annotation_ref: helpful,
+        feedback_type: 'wandb.annotation.useful',
+        annotation_ref: useful,
         payload: { value },
         queue_id,
       });
@@ -119,7 +126,11 @@ export async function fillProject(
         await as(...progress(at % 4 === 0 ? 'completed' : 'in_progress'));
       }
       if (at % 3 === 0) {
-        await asBob('POST', '/feedback/create', { ...feedback(false), creator: 'agent via heddle', id: uuidOf(1e6 + from + at) });
+        await asBob('POST', '/feedback/create', {
+          ...feedback(false),
+          creator: 'agent via heddle',
+          id: uuidOf(1e6 + from + at),
+        });
         await asBob(...progress('skipped'));
       }
     }

@@ -6,7 +6,7 @@ import { HeddleError } from '../../../../core/errors.ts';
 import { openRuntime, sampleProject } from '../../../../runtime/runtime.ts';
 import type { ContentKind, Store } from '../../../../service/start-service.ts';
 import { resolveProfile } from '../../../../settings/resolve-settings.ts';
-import { compactTable, escapeInvisible } from '../../../../text/compact-table.ts';
+import { escapeInvisible } from '../../../../text/compact-table.ts';
 import { createNamedFile } from '../../../access/named-file.ts';
 import { runtimeOptions } from '../../../access/runtime-options.ts';
 import { invocation, withInterrupt } from '../../../invocation.ts';
@@ -209,14 +209,13 @@ function printOutcome(
   const title = project_id === target_project_id ? project_id : `${project_id} to ${target_project_id}`;
   printLine(escapeInvisible(`${place === 0 ? '' : '\n'}${title}`));
   const rows = Object.entries(counts)
-    .filter(([, { here, there }]) => here + there > 0)
+    .filter(([, { here }]) => here > 0)
     .map(([kind, { here, there, copied }]) => {
-      const rest = check
-        ? { copied, ...(check.compared[kind as ContentKind] && { compared: check.compared[kind as ContentKind] }) }
-        : { missing: here - there };
-      return { kind, here, 'there before': there, ...rest };
+      const rest = check ? [copied, check.compared[kind as ContentKind] ?? 0] : [here - there];
+      return [kind, here, there, ...rest];
     });
-  printAligned(compactTable(rows, []));
+  const names = ['kind', 'here', 'there before', ...(check ? ['copied', 'compared'] : ['to copy'])];
+  printAligned([names, ...rows].map((cells) => cells.join('\t')).join('\n'));
   printNotes('Not taken by the target:', left);
   printNotes('Different there:', changed);
   if (!check) printLine('Nothing was written.');
