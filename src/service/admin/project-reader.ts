@@ -1,6 +1,7 @@
 import { type SelectQueryBuilder, sql } from 'kysely';
 import { appendTo } from '../../core/append-to.ts';
 import { inBatchesBySize } from '../../core/in-batches.ts';
+import { ownMember } from '../../core/json/member-at.ts';
 import { jsonColumns } from '../storage/call-rows.ts';
 import type { Database } from '../storage/database.ts';
 import type { Tables } from '../storage/database-tables.ts';
@@ -80,7 +81,7 @@ export function readerOf(database: Database, project_id: string) {
         for (const column of columns) rows = rows.orderBy(column);
         if (last) {
           const names = sql.join(columns.map((column) => sql.ref(column)));
-          const values = sql.join(columns.map((column) => last![column]));
+          const values = sql.join(columns.map((column) => ownMember(last, column)));
           rows = rows.where(sql<boolean>`(${names}) > (${values})`);
         }
         return rows.execute();

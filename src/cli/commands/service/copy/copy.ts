@@ -3,6 +3,7 @@ import type { ServiceClient } from '../../../../client/service-client.ts';
 import { withFallback } from '../../../../client/with-fallback.ts';
 import { isProjectId } from '../../../../contract/path-segments.ts';
 import { HeddleError } from '../../../../core/errors.ts';
+import { ownMember } from '../../../../core/json/member-at.ts';
 import { openRuntime, sampleProject } from '../../../../runtime/runtime.ts';
 import type { ContentKind, Store } from '../../../../service/start-service.ts';
 import { resolveProfile } from '../../../../settings/resolve-settings.ts';
@@ -211,7 +212,7 @@ function printOutcome(
   const rows = Object.entries(counts)
     .filter(([, { here }]) => here > 0)
     .map(([kind, { here, there, copied }]) => {
-      const rest = check ? [copied, check.compared[kind as ContentKind] ?? 0] : [here - there];
+      const rest = check ? [copied, ownMember(check.compared, kind) ?? 0] : [here - there];
       return [kind, here, there, ...rest];
     });
   const names = ['kind', 'here', 'there before', ...(check ? ['copied', 'compared'] : ['to copy'])];
