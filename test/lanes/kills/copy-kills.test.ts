@@ -6,7 +6,7 @@ import { describe, expect, it } from 'vitest';
 import { alternateBetween } from '../../support/alternating-proxy.ts';
 import { startTestService, storedIn, withStore } from '../../support/embedded-service.ts';
 import { fillProject, senderTo } from '../../support/filled-project.ts';
-import { command, temporaryFolder } from '../../support/heddle.ts';
+import { command, run, temporaryFolder } from '../../support/heddle.ts';
 import { type Account, setUpProfiles } from '../../support/profiles.ts';
 import { publicProject, startPublicTarget } from '../../support/public-target.ts';
 import { readWholeProject, type WholeProject } from '../../support/whole-project.ts';
@@ -15,7 +15,7 @@ import { readWholeProject, type WholeProject } from '../../support/whole-project
 const callCount = Number(process.env.HEDDLE_COPY_CALLS ?? 3000);
 const project = 'team/support';
 /** The numbers of the writing requests at which the copy is killed, in one run after the other. */
-const kills = [3, 7, Math.ceil(callCount / 1000), Math.ceil(callCount / 800), 9];
+const kills = [3, 7, 1 + Math.ceil(callCount / 1500), 1 + Math.ceil(callCount / 1500), 5];
 
 const source = await startTestService();
 const accountAt = async (data: string, baseUrl: string, username: string): Promise<Account> => {
@@ -84,6 +84,20 @@ describe('heddle service copy', () => {
     expect(copied.calls.length).toBe(callCount);
     expect(copied).toEqual(copiedBy('mia'));
   }, 900_000);
+
+  it('copies a list of rows that is too long for one request', async () => {
+    const rows = Array.from({ length: 10_001 }, (_, n) => ({ n }));
+    const send = senderTo(source.running.url, ada);
+    const { digest } = await send('POST', '/table/create', { table: { project_id: 'team/rows', rows } });
+    const target = await startTestService();
+    const account = await accountAt(target.data, target.running.url, 'mia');
+    const { environment } = setUpProfiles({ cloud: account }, {});
+    const args = ['service', 'copy', '--to', 'cloud', '--project', 'team/rows'];
+    expect(await run(args, { ...environment, ...storedIn(source.data) })).toMatchObject({ code: 0 });
+    const table = { project_id: 'team/rows', digest, limit: 2, offset: 9999 };
+    const found = await senderTo(target.running.url, basicOf(account))('POST', '/table/query', table);
+    expect(found.rows).toMatchObject([{ val: { n: 9999 } }, { val: { n: 10_000 } }]);
+  });
 
   it(`copies ${callCount} calls to the recorded public service, killed five times, so that nothing is missing or twice`, async () => {
     const target = await startPublicTarget();

@@ -167,6 +167,7 @@ async function copyOne(store: Store, start: Start): Promise<CopiedProject> {
   const copy: ProjectCopy = { ...start, reader, tally };
   try {
     await copyProject(copy);
+    if (!start.isDryRun) showProgress('reading the copy');
     const check = start.isDryRun ? undefined : await verifyCopy(copy);
     const { project_id, target_id } = start.names;
     const counts = Object.fromEntries(tally.counts) as Record<ContentKind, KindCounts>;
