@@ -34,6 +34,7 @@ const parts = {
   text: await import('./measure-text.mjs'),
 };
 const { reportBudget } = await import('./budget.mjs');
+const { reportOverview } = await import('./overview.mjs');
 const { plot } = await import('./plot.mjs');
 
 const wanted =
@@ -93,6 +94,7 @@ try {
   const report = [
     heading(),
     failed.length > 0 && `**Failed: ${failed.join('; ')}**`,
+    measured.start && measured.calls && reportOverview(measured),
     budgeted && reportBudget(measured),
     budgeted && existsSync(new URL('notes.md', here)) && readFileSync(new URL('notes.md', here), 'utf8').trim(),
     measured.start && parts.start.reportStart(measured.start),

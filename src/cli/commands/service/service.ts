@@ -1,5 +1,5 @@
 import { type Command, InvalidArgumentError, Option } from 'commander';
-import { listenAt, stopSignal, untilAborted } from '../../../runtime/process-lifecycle.ts';
+import { listenAt, releaseMemoryAtRest, stopSignal, untilAborted } from '../../../runtime/process-lifecycle.ts';
 import { dataLocation, modelProviderOf, sampleProject, secretsOf } from '../../../runtime/runtime.ts';
 import {
   backUpData,
@@ -91,6 +91,7 @@ function addStart(service: Command): void {
     });
     const running = await listenAt(starting, host, port, '--port or --host');
     const stop = stopSignal(control);
+    releaseMemoryAtRest();
     stderr.write(`listening on ${running.url}\n`);
     await untilAborted(stop);
     await running.close();
