@@ -44,6 +44,8 @@ export type RunPlan = z.output<typeof runPlan>;
 /** A scorer that asks a model. */
 interface Judge {
   name: string;
+  /** Id of its model; undefined if the model cannot be read. */
+  modelId: string | undefined;
   messages: unknown[];
   /** The messages whose placeholders the service fills. */
   filled: unknown[];
@@ -135,7 +137,8 @@ async function readJudge(
   const messages = [...template, ...(prompt ?? [])];
   // The public service sends the messages of a judge's model as they are. Only heddle's own lists its projects.
   const isVerbatim = /[{}]/.test(templateTexts(template).join('')) && (await knownProjects(service)) === undefined;
-  return { name, messages, filled: isVerbatim ? (prompt ?? []) : messages, columnMap };
+  const filled = isVerbatim ? (prompt ?? []) : messages;
+  return { name, modelId: llmModel?.llm_model_id, messages, filled, columnMap };
 }
 
 /** Reads the value of a stored object; undefined if the text is no reference to one. */
@@ -173,10 +176,14 @@ function filledChars(messages: readonly unknown[], row: Row): number {
 }
 
 /**
- * Reads the messages of a stored prompt or model.
+ * Reads the messages of a stored prompt or model, and the id of the model.
  * @throws HeddleError `not_found` or `invalid_arguments` when there are none.
  */
-export async function readMessages(text: string, kind: 'prompt' | 'model', service: ServiceClient): Promise<unknown[]> {
+export async function readTemplate(
+  text: string,
+  kind: 'prompt' | 'model',
+  service: ServiceClient,
+): Promise<{ messages: unknown[]; modelId?: string }> {
   const reference = parseReference(text);
   const version = reference?.kind === 'object' ? await readVersion(reference, service) : undefined;
   if (!version) {
@@ -188,7 +195,7 @@ export async function readMessages(text: string, kind: 'prompt' | 'model', servi
   }
   const model = parseLlmModel(version.val);
   const messages = kind === 'prompt' ? messagesOfPrompt(version.val) : model && (await messagesOfModel(model, service));
-  if (messages) return messages;
+  if (messages) return { messages, ...(model && { modelId: model.llm_model_id }) };
   throw new HeddleError({
     code: 'invalid_arguments',
     message: `Nothing was started: ${text} is no ${kind === 'prompt' ? 'prompt with messages' : 'stored model of inference'}.`,

@@ -13,14 +13,23 @@ import {
   planOf,
   type RunPlan,
   readDataset,
-  readMessages,
   readScorers,
+  readTemplate,
   runPlan,
 } from '../evaluations/evaluation-plan.ts';
 import { type FoundEvaluation, findEvaluation } from '../evaluations/find-evaluation.ts';
 import { followRun, type RunStatus } from '../evaluations/follow-run.ts';
-import { readFigures, runFacts, runWithFigures, unknownRun } from '../evaluations/read-run-results.ts';
+import {
+  readFigures,
+  readRunResults,
+  runFacts,
+  runWithFigures,
+  unknownRun,
+  withFigures,
+} from '../evaluations/read-run-results.ts';
 import { renderRuns, renderRunTable } from '../evaluations/render-runs.ts';
+import { knownProjects } from '../records/require-project.ts';
+import { unlistedModel } from '../records/unlisted-model.ts';
 import { cell } from '../text/compact-table.ts';
 import { pluralize } from '../text/page.ts';
 import { requireConsent } from './definition/require-consent.ts';
@@ -97,7 +106,7 @@ Example: {"evaluation":"Support answers","model":"heddle/echo","prompt":"Answer 
     const project = projectOf(args, context);
     if (run_id !== undefined) return waitForRun(run_id, project, {}, context);
     const found = await findEvaluation(evaluation!, project, context.service);
-    const prepared = await prepare(found, model!, args, context);
+    const prepared = await prepare(found, model!, { ...args, confirm }, context);
     const { plan, dataset, warnings } = prepared;
     const facts = {
       ...(plan.rows < dataset.count && { dataset_rows: dataset.count }),
@@ -173,6 +182,7 @@ interface PromptArguments {
   prompt?: string;
   messages?: unknown[];
   max_rows?: number;
+  confirm: boolean;
 }
 
 interface PreparedRun {
@@ -192,14 +202,14 @@ interface PreparedRun {
 async function prepare(
   found: FoundEvaluation,
   model: string,
-  { prompt, messages, max_rows }: PromptArguments,
+  { prompt, messages, max_rows, confirm }: PromptArguments,
   context: ToolContext,
 ): Promise<PreparedRun> {
   const isStoredModel = parseReference(model) !== undefined;
   const argument = isStoredModel ? 'model' : prompt === undefined ? 'messages' : 'prompt';
-  const template = isStoredModel
-    ? await readMessages(model, 'model', context.service)
-    : (messages ?? (await promptMessages(prompt!, context)));
+  const { messages: template, modelId = model } = isStoredModel
+    ? await readTemplate(model, 'model', context.service)
+    : { messages: messages ?? (await promptMessages(prompt!, context)) };
   const [dataset, scorers] = await Promise.all([
     readDataset(found, context.service),
     readScorers(found, context.service),
@@ -213,12 +223,18 @@ async function prepare(
   }
   const maxRows = max_rows ?? dataset.count;
   await checkPlaceholders({ messages: template, argument }, scorers, dataset, maxRows);
+  const unlisted = await checkModels(
+    [modelId, ...scorers.judges.flatMap((judge) => judge.modelId ?? [])],
+    confirm,
+    context,
+  );
   const trials = Number.isInteger(found.val.trials) ? Math.max(1, found.val.trials as number) : 1;
   const { unknown, comparisons } = scorers;
   const warnings = [
     ...(unknown.length === 0
       ? []
       : [`heddle cannot run ${pluralize(unknown.length, 'scorer')}: ${unknown.join(', ')}.`]),
+    ...(unlisted === undefined ? [] : [unlisted]),
     ...(await comparisonWarning(comparisons, context.service)),
   ];
   return {
@@ -231,9 +247,29 @@ async function prepare(
   };
 }
 
+/**
+ * Checks that inference lists the models of a run, judges included.
+ * @returns a warning about a model that is not listed and may exist all the same: the public service runs evaluations on models
+ * of other providers too, and the user may know better.
+ * @throws HeddleError `not_found` for one that the embedded service does not list, unless the user has confirmed.
+ */
+async function checkModels(
+  models: readonly string[],
+  confirm: boolean,
+  context: ToolContext,
+): Promise<string | undefined> {
+  const unlisted = await unlistedModel(models, context);
+  if (unlisted === undefined || confirm || (await knownProjects(context.service)) === undefined) return unlisted;
+  throw new HeddleError({
+    code: 'not_found',
+    message: `Nothing was started. ${unlisted}`,
+    hint: 'Use a model that is listed. If the user says that this one exists, call again with confirm; on the command line add --yes.',
+  });
+}
+
 async function promptMessages(prompt: string, context: ToolContext): Promise<unknown[]> {
   if (parseReference(prompt) === undefined) return [{ role: 'user', content: prompt }];
-  return readMessages(prompt, 'prompt', context.service);
+  return (await readTemplate(prompt, 'prompt', context.service)).messages;
 }
 
 /** Returns the evaluation to run: with max_rows one on a dataset of the first rows, which is stored as well. */
@@ -352,29 +388,31 @@ async function resultOf(
 ): Promise<RunResult> {
   const { service } = context;
   const isRunning = code === 'running' || code === 'not_found';
-  const result = await withFallback<Partial<RunResult>>(
+  const total = total_rows ?? predictions;
+  const run = {
+    run_id,
+    status: isRunning ? 'running' : code,
+    ...(isRunning && { completed: completed_rows ?? 0, ...(total !== undefined && { total }) }),
+    ...(error && { error }),
+  };
+  const result = await withFallback<Partial<RunResult> & typeof run>(
     async () => {
       const listed = await service.call('listEvaluationRuns', {
         path: splitProjectId(project),
         query: { evaluation_run_ids: [run_id] },
       });
       const [fact] = isRunning ? [] : await runFacts(listed, project, context);
-      const { figures, warnings } = await readFigures([run_id], project, context);
-      const all = [...new Set([...(facts.warnings ?? []), ...warnings])];
-      return { ...fact, ...figures.get(run_id), ...(all.length > 0 && { warnings: all }) };
+      const read = await readFigures([run_id], project, context);
+      const figures = read.figures.get(run_id);
+      const trials = figures?.errors && !isRunning ? (await readRunResults([run_id], project, context)).rows : [];
+      const all = [...new Set([...(facts.warnings ?? []), ...read.warnings])];
+      return { ...withFigures({ ...fact, ...run }, figures, trials), ...(all.length > 0 && { warnings: all }) };
     },
-    async () => ({}),
+    async () => run,
   );
   return {
     ...facts,
     ...result,
-    run_id,
-    status: isRunning ? 'running' : code,
-    ...(isRunning && {
-      completed: completed_rows ?? 0,
-      ...((total_rows ?? predictions) !== undefined && { total: total_rows ?? predictions }),
-    }),
-    ...(error && { error }),
     next: isRunning
       ? `Call again with {"run_id":${JSON.stringify(run_id)}} to continue waiting.`
       : 'read_evaluation shows the rows, and compares with another run.',

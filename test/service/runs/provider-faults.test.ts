@@ -207,4 +207,23 @@ describe('judges of an evaluation', () => {
       scorer_errors: { rated: 'The model provider responded with status 404: No such model' },
     });
   });
+
+  it('keep their errors apart when the name of one contains the name of another', async () => {
+    const { trials } = await run(
+      ({ model }, response) => {
+        if (model === 'small') return completion('fine');
+        response.writeHead(404).end('No such model');
+        return undefined;
+      },
+      ['a'],
+      async (setup) => [
+        await setup.scorer('known', { kind: 'json_valid' }),
+        await setup.judge('unknown', { scoring_prompt: 'Is "{output}" good?' }),
+      ],
+    );
+    expect(trials.a).toMatchObject({
+      scores: { known: false },
+      scorer_errors: { unknown: 'The model provider responded with status 404: No such model' },
+    });
+  });
 });
