@@ -215,14 +215,16 @@ async function* byMembers(database: Database, plan: Plan, page: Page): AsyncGene
   memberIndexesOf.set(database, indexes);
   const index = indexes.indexFor(page.sortBy);
   const isReady = index !== undefined && (await indexes.isReady(index, plan.project_id));
-  const isForAll = isReady && plan.parts.length === 1 && !plan.accepts;
-  if (!isForAll) {
+  const isForAll = plan.parts.length === 1 && !plan.accepts;
+  if (index && !(isReady && isForAll)) {
     // Few calls that match are faster found and sorted than looked for in the order of the index.
-    const found = yield* bySortedPlaces(database, plan, page, isReady ? maxSorted : undefined);
-    if (index && !isReady && found > maxSortedWithoutIndex) void indexes.create(index);
-    if (!isReady || found <= maxSorted) return;
+    const maxFound = isReady ? maxSorted : maxSortedWithoutIndex;
+    const found = yield* bySortedPlaces(database, plan, page, maxFound);
+    if (found <= maxFound) return;
+    if (!isReady) await indexes.create(index);
   }
-  yield* byIndex(database, plan, page, index);
+  if (index && (isReady || (await indexes.isReady(index, plan.project_id)))) yield* byIndex(database, plan, page, index);
+  else yield* bySortedPlaces(database, plan, page);
 }
 
 /** Yields calls that it sorts in memory; none if there are more than `maxFound`. Returns the number of those that match. */

@@ -67,9 +67,9 @@ export class MemberIndexes {
     return unreadable.length === 0;
   }
 
-  /** Creates an index, unless there are enough that are in use. After a failure, calls are sorted without it. */
+  /** Creates an index, or waits until it is created, unless there are enough that are in use or an attempt has failed. */
   async create({ name, number, text }: MemberIndex): Promise<void> {
-    if (this.#attempted.has(name)) return;
+    if (this.#attempted.has(name)) return this.#last;
     this.#attempted.add(name);
     const columns = [sql`project_id`, sql`(${number})`, ...(text ? [sql`(${text})`] : []), sql`id`];
     const definition = sql`${sql.ref('calls')} (${sql.join(columns)}) where ${ofSorted}`;
