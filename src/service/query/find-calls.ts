@@ -18,7 +18,15 @@ import type { Database, Transaction } from '../storage/database.ts';
 import type { Tables } from '../storage/database-tables.ts';
 import { totalMemoryOf } from '../storage/memory-bytes.ts';
 import { filterCondition } from './calls-filter.ts';
-import { allOf, ComparedRecord, type ConditionPart, compileCondition, isOneOf, joinParts } from './condition.ts';
+import {
+  allOf,
+  ComparedRecord,
+  type Condition,
+  type ConditionPart,
+  compileCondition,
+  isOneOf,
+  joinParts,
+} from './condition.ts';
 import { kindsIn, type MemberIndex, MemberIndexes, readIndexedIds } from './member-order.ts';
 import { compareValues, fieldAt, type SortValue, sortValueOf } from './sort-records.ts';
 
@@ -38,6 +46,9 @@ interface Plan {
   parts: ConditionPart[];
   /** Tests what the conditions leave open; undefined if they leave nothing open. */
   accepts: ((call: ComparedRecord) => boolean) | undefined;
+  /** The part of the test that reads only the name of the operation, and the rest; undefined if there is none. */
+  acceptsName?: Plan['accepts'];
+  acceptsRest?: Plan['accepts'];
   /** The paths that the test reads. */
   paths: string[];
   /** How many times the test reads all characters of a call, at most. */
@@ -64,10 +75,24 @@ function planOf(
   const conditions = [isOneOf('project_id', [project_id]), filterCondition(filter ?? {})];
   if (query) conditions.push(compileCondition(query.$expr, columns));
   const open = conditions.filter(({ isExact }) => !isExact);
-  const { accepts, paths, scans } = allOf(open);
-  const test = open.length > 0 ? accepts : undefined;
-  return { project_id, parts: allOf(conditions).parts, accepts: test, paths, scans, budget };
+  const { paths, scans, conjuncts = [] } = allOf(open);
+  const tests = conjuncts.filter(({ isExact }) => !isExact);
+  return {
+    project_id,
+    parts: allOf(conditions).parts,
+    accepts: testOf(tests),
+    acceptsName: testOf(tests.filter(readsNameOnly)),
+    acceptsRest: testOf(tests.filter((test) => !readsNameOnly(test))),
+    paths,
+    scans,
+    budget,
+  };
 }
+
+const testOf = (conditions: readonly Condition[]): Plan['accepts'] =>
+  conditions.length > 0 ? allOf(conditions).accepts : undefined;
+
+const readsNameOnly = ({ paths }: Condition): boolean => paths.length > 0 && paths.every((path) => path === 'op_name');
 
 /** The conditions on columns that an index serves. */
 const indexed = new Map<string, readonly string[]>([
@@ -107,10 +132,13 @@ async function withOperations(database: Database, plan: Plan, purpose: 'page' | 
   const isTest = ({ about }: ConditionPart): boolean => about?.column === 'op_name' && about.is !== 'equal';
   const tests = plan.parts.filter(isTest);
   if (tests.length === 0 || !isServedByOperations(plan)) return plan;
-  const passed = await database.read((transaction) => namesThatPass(transaction, plan.project_id, tests));
+  const found = await database.read((transaction) => namesThatPass(transaction, plan.project_id, tests));
+  const { acceptsName } = plan;
+  const passed = acceptsName ? found?.filter((op_name) => acceptsName(new ComparedRecord({ op_name }))) : found;
   const named = passed?.length === 0 ? noOperation : isOneOf('op_name', passed ?? []).parts[0];
   if (passed === undefined || named === undefined) return plan;
-  const narrowed = { ...plan, parts: [...plan.parts.filter((part) => !isTest(part)), named] };
+  const parts = [...plan.parts.filter((part) => !isTest(part)), named];
+  const narrowed = { ...plan, parts, accepts: plan.acceptsRest };
   if (passed.length < 2 || purpose === 'count') return narrowed;
   const isLarge = await database.read((transaction) =>
     transaction
@@ -223,7 +251,8 @@ async function* byMembers(database: Database, plan: Plan, page: Page): AsyncGene
     if (found <= maxFound) return;
     if (!isReady) await indexes.create(index);
   }
-  if (index && (isReady || (await indexes.isReady(index, plan.project_id)))) yield* byIndex(database, plan, page, index);
+  if (index && (isReady || (await indexes.isReady(index, plan.project_id))))
+    yield* byIndex(database, plan, page, index);
   else yield* bySortedPlaces(database, plan, page);
 }
 
