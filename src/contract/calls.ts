@@ -149,7 +149,7 @@ export const callEndpoints = {
     summary: 'Count recorded calls',
     path: '/calls/query_stats',
     projects: projectInBody,
-    request: queryCallsRequest.pick({ project_id: true, filter: true, query: true, limit: true }),
+    request: queryCallsRequest.pick({ project_id: true, filter: true, query: true, limit: true, expand_columns: true }),
     response: z.looseObject({
       count: z.int(),
       has_more: z.boolean().nullish().describe('True if more calls match than limit.'),

@@ -7,6 +7,7 @@ import * as runs from './evaluation-runs.ts';
 import * as evaluations from './evaluations.ts';
 import * as feedback from './feedback.ts';
 import * as files from './files.ts';
+import * as graphql from './graphql.ts';
 import * as inference from './inference.ts';
 import * as objects from './objects.ts';
 import * as projects from './projects.ts';
@@ -25,6 +26,7 @@ export const contractFiles: readonly object[] = [
   evaluations,
   feedback,
   files,
+  graphql,
   inference,
   objects,
   projects,
@@ -50,6 +52,7 @@ export const endpoints = {
   ...files.fileEndpoints,
   ...costs.costEndpoints,
   ...projects.projectEndpoints,
+  ...graphql.graphqlEndpoints,
 };
 
 type Endpoints = typeof endpoints;

@@ -12,6 +12,7 @@ import { validateValue } from '../../contract/validation.ts';
 import { type ErrorDetail, HeddleError } from '../../core/errors.ts';
 import { Refusal } from '../../core/http/refusal.ts';
 import { asRequestId, requestIdHeader } from '../../core/http/request-id.ts';
+import { exactJson, replaceExactNumbers } from '../../core/json/exact-number.ts';
 import type { Log } from '../../core/log.ts';
 import { handlers } from '../operations/handlers.ts';
 import type { OperationInput, ServiceContext } from '../operations/operation.ts';
@@ -44,9 +45,9 @@ export function createApp(options: AppOptions): Hono<AppEnvironment> {
     return context.json(document);
   });
   for (const name of Object.keys(endpoints) as EndpointName[]) {
-    const { method, path } = endpoints[name];
+    const { method, path, alias }: Endpoint = endpoints[name];
     const honoPath = path.replace('{path*}', '/:path{.+}').replaceAll(/\{(\w+)\}/g, ':$1');
-    app.on(method, honoPath, serveEndpoint(name, options));
+    app.on(method, alias === undefined ? [honoPath] : [honoPath, alias], serveEndpoint(name, options));
   }
   app.notFound((context) => context.json({ detail: 'Not Found' }, 404));
   app.onError(errorResponse);
@@ -170,7 +171,7 @@ async function* textParts(values: AsyncIterable<unknown>): AsyncGenerator<string
   let held: string[] = [];
   let chars = 0;
   for await (const value of values) {
-    const line = `${jsonText(value)}\n`;
+    const line = `${jsonLine(value)}\n`;
     held.push(line);
     chars += line.length;
     if (chars < maxHeldChars) continue;
@@ -189,7 +190,7 @@ function jsonLines(values: readonly unknown[]): string {
   const lines: string[] = [];
   let chars = 0;
   for (const value of values) {
-    const line = `${jsonText(value)}\n`;
+    const line = `${jsonLine(value)}\n`;
     chars += line.length;
     if (chars > maxListChars) throw responseTooLarge();
     lines.push(line);
@@ -200,10 +201,15 @@ function jsonLines(values: readonly unknown[]): string {
 /** @throws Refusal 413 for a value whose JSON would be longer than a string can be. */
 function jsonText(value: unknown): string {
   try {
-    return JSON.stringify(value);
+    return exactJson(value);
   } catch (error) {
     throw error instanceof RangeError ? responseTooLarge() : error;
   }
+}
+
+/** Returns a value as JSON without the characters that readers of lines may take for the end of a line. */
+function jsonLine(value: unknown): string {
+  return jsonText(value).replaceAll(/[\u0085\u2028\u2029]/g, (sign) => `\\u${sign.charCodeAt(0).toString(16).padStart(4, '0')}`);
 }
 
 function responseTooLarge(): Refusal {
@@ -214,7 +220,10 @@ function responseTooLarge(): Refusal {
 const maxDetails = 100;
 
 function validate(schema: z.ZodType, value: unknown, root: 'path' | 'query' | 'body'): unknown {
-  const { data, faults } = validateValue(schema, value, root);
+  let { data, faults } = validateValue(schema, value, root);
+  // Members that take a number need no more than its value.
+  const places = faults?.map(({ loc }) => loc.slice(1)) ?? [];
+  if (replaceExactNumbers(value, places)) ({ data, faults } = validateValue(schema, value, root));
   if (!faults) return data;
   throw new Refusal(422, `Invalid ${root}`, { body: { detail: faults.slice(0, maxDetails) } });
 }

@@ -4,8 +4,6 @@ import { callReference } from '../../contract/references.ts';
 import { appendTo } from '../../core/append-to.ts';
 import { Refusal } from '../../core/http/refusal.ts';
 import { inBatches, inBatchesBySize } from '../../core/in-batches.ts';
-import { isJsonObject } from '../../core/json/json-object.ts';
-import { ownMember } from '../../core/json/member-at.ts';
 import { nextTurn } from '../../core/turns.ts';
 import { referenceExpander } from '../query/expand-references.ts';
 import { countFoundCalls, findCalls } from '../query/find-calls.ts';
@@ -44,7 +42,7 @@ async function* readCalls(
   const { project_id, columns, expand_columns, include_costs, include_feedback } = body;
   const expandReferences = referenceExpander(database, maySee, budget);
   const addCosts = createCostAdder(database, project_id, budget);
-  for await (const found of findCalls(database, body, budget)) {
+  for await (const found of findCalls(database, body, { maySee, budget })) {
     const calls = found.map((call) => selectColumns(call, columns ?? []));
     if (expand_columns?.length) await expandReferences(calls, expand_columns);
     if (include_costs) await addCosts(calls);
@@ -88,31 +86,23 @@ async function* withFeedback(
  * Counts the recorded calls that match; no more than `limit`, if the request has one, and then tells whether there are more.
  * @throws Refusal 422 for a query that cannot be evaluated.
  */
-export const countCalls: OperationHandler<'countCalls'> = async ({ body, budget }, { database }) => {
+export const countCalls: OperationHandler<'countCalls'> = async ({ body, maySee, budget }, { database }) => {
   const { limit } = body;
-  if (limit == null) return { count: await countFoundCalls(database, body, Number.MAX_SAFE_INTEGER, budget) };
-  const count = await countFoundCalls(database, body, limit + 1, budget);
+  const access = { maySee, budget };
+  if (limit == null) return { count: await countFoundCalls(database, body, Number.MAX_SAFE_INTEGER, access) };
+  const count = await countFoundCalls(database, body, limit + 1, access);
   return { count: Math.min(count, limit), has_more: count > limit };
 };
 
 /** Members that every response has. */
 const requiredMembers = ['id', 'project_id', 'trace_id', 'op_name', 'started_at'];
 
-/** Keeps the given columns of a call, like `inputs` or only `inputs.question`, and empties its other members. */
+/** Keeps the members of a call that columns name, such as `inputs` for `inputs.question`, and empties the others. */
 function selectColumns(call: RecordedCall, columns: readonly string[]): RecordedCall {
   if (columns.length === 0) return call;
-  const paths = [...requiredMembers, ...columns].map((column) => column.split('.'));
-  return { ...emptyMembers, ...(project(call, paths) as RecordedCall) };
-}
-
-/** Projects a value onto paths of member names; a path that leads into a list or a scalar keeps all of it. */
-function project(value: unknown, paths: string[][]): unknown {
-  if (!isJsonObject(value) || paths.some(({ length }) => length === 0)) return value;
-  const nextPaths = new Map<string, string[][]>();
-  for (const [name = '', ...rest] of paths) {
-    if (Object.hasOwn(value, name)) appendTo(nextPaths, name, rest);
-  }
-  return Object.fromEntries([...nextPaths].map(([name, paths]) => [name, project(ownMember(value, name), paths)]));
+  const names = new Set([...requiredMembers, ...columns.map((column) => column.split('.', 1)[0])]);
+  const kept = Object.entries(call).filter(([name]) => names.has(name));
+  return { ...emptyMembers, ...(Object.fromEntries(kept) as RecordedCall) };
 }
 
 /** Maximum number of events in one transaction, so that other requests need not wait for a whole batch of megabytes. */

@@ -6,6 +6,7 @@ import * as evaluationRuns from './evaluation-runs.ts';
 import * as evaluations from './evaluations.ts';
 import * as feedback from './feedback.ts';
 import * as files from './files.ts';
+import * as graphql from './graphql.ts';
 import * as inference from './inference.ts';
 import * as itemSummary from './item-summary.ts';
 import * as objects from './objects.ts';
@@ -24,6 +25,7 @@ export const handlers: { [Name in EndpointName]: OperationHandler<Name> } = {
   ...evaluations,
   ...feedback,
   ...files,
+  ...graphql,
   ...inference,
   ...itemSummary,
   ...objects,

@@ -6,6 +6,7 @@ import { objectNamePattern, parsePartReference } from '../../contract/references
 import { llmModel, llmModelClass } from '../../contract/scorers.ts';
 import { Refusal } from '../../core/http/refusal.ts';
 import { inBatches, inBatchesBySize } from '../../core/in-batches.ts';
+import { exactJson, parseStoredJson } from '../../core/json/exact-number.ts';
 import type { RequestBudget } from '../request-budget.ts';
 import type { Database } from '../storage/database.ts';
 import type { Tables } from '../storage/database-tables.ts';
@@ -18,11 +19,11 @@ import { inTransaction, type OperationHandler, type OperationInput } from './ope
 
 /**
  * Stores a version of an object; storing the same content again returns the existing version.
- * @throws Refusal 400 for an invalid name, or a value that does not fit the class.
+ * @throws Refusal 403 for an invalid name, 400 for a value that does not fit the class.
  */
 export const createObject = inTransaction('createObject', async (transaction, { body: { obj }, account }) => {
   const { project_id, object_id, builtin_object_class } = obj;
-  if (!objectNamePattern.test(object_id)) throw new Refusal(400, `Invalid object name: ${object_id}`);
+  if (!objectNamePattern.test(object_id)) throw new Refusal(403, `Invalid object name: ${object_id}`);
   const content = builtin_object_class ? withClass(obj.val, builtin_object_class) : obj.val;
   const { digest } = await putVersion(transaction, {
     project_id,
@@ -238,7 +239,7 @@ export const readReferences: OperationHandler<'readReferences'> = async (
     let entry = known.get(ref);
     if (!entry) {
       const value = (await read(parsed)) ?? null;
-      const json = JSON.stringify(value);
+      const json = exactJson(value);
       await budget.parse(json.length);
       budget.hold(memoryBytesOf(json), tooLarge);
       entry = { value, chars: json.length };
@@ -323,7 +324,7 @@ function toVersion(row: FoundVersion, content: string | undefined): ObjectVersio
     ...version,
     is_latest: row.version_index === latest_index ? 1 : 0,
     deleted_at: null,
-    val: content === undefined ? {} : withMarks(JSON.parse(content), row),
+    val: content === undefined ? {} : withMarks(parseStoredJson(content), row),
     wb_user_id: created_by,
     size_bytes: content === undefined ? null : Buffer.byteLength(content),
   };

@@ -1,4 +1,5 @@
 import type { SortKey } from '../../contract/sort-keys.ts';
+import { plainNumber } from '../../core/json/exact-number.ts';
 import { memberAt } from '../../core/json/member-at.ts';
 import type { RequestBudget } from '../request-budget.ts';
 
@@ -15,7 +16,8 @@ export function fieldAt(record: object, path: string): unknown {
 /** Returns a value in the form in which it is compared, which is made once: it may be large. */
 export function sortValueOf(value: unknown): SortValue {
   if (value === undefined || value === null) return undefined;
-  return typeof value === 'number' || typeof value === 'string' ? value : JSON.stringify(value);
+  const plain = plainNumber(value);
+  return typeof plain === 'number' || typeof plain === 'string' ? plain : JSON.stringify(plain);
 }
 
 /**

@@ -54,7 +54,7 @@ function itemIndex(sortColumn: string): string {
   return `(project_id, queue_id, ${sortColumn}, id, annotation_state, added_by, ${others}) where deleted_at is null`;
 }
 
-/** All tables, in an order in which they can be created. Times are UTC text with milliseconds, structured values JSON. */
+/** All tables, in an order in which they can be created. Times are UTC text with milliseconds, those of calls with microseconds, structured values JSON. */
 export const tables = {
   /** One row: the digest of these tables. */
   schema_version: table({ digest: text }, 'digest'),
