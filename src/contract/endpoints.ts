@@ -16,6 +16,8 @@ import * as queues from './queues.ts';
 import * as scorers from './scorers.ts';
 import * as sortKeys from './sort-keys.ts';
 import * as tables from './tables.ts';
+import * as threads from './threads.ts';
+import * as usage from './usage.ts';
 
 /** The files of the contract, whose schemas the OpenAPI document lists by their names. */
 export const contractFiles: readonly object[] = [
@@ -35,6 +37,8 @@ export const contractFiles: readonly object[] = [
   scorers,
   sortKeys,
   tables,
+  threads,
+  usage,
 ];
 
 /** The operations of the service, which drive the client, the embedded service and its documentation: docs/interface.md. */
@@ -52,6 +56,8 @@ export const endpoints = {
   ...files.fileEndpoints,
   ...costs.costEndpoints,
   ...projects.projectEndpoints,
+  ...threads.threadEndpoints,
+  ...usage.usageEndpoints,
   ...graphql.graphqlEndpoints,
 };
 

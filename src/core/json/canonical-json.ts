@@ -8,7 +8,5 @@ export function canonicalJson(value: unknown): string {
 
 /** Sorts the members of an object, as a replacer of JSON.stringify. */
 export function sortedMembers(_: string, value: unknown): unknown {
-  return isJsonObject(value)
-    ? Object.fromEntries(Object.entries(value).sort(([a], [b]) => (a < b ? -1 : 1)))
-    : value;
+  return isJsonObject(value) ? Object.fromEntries(Object.entries(value).sort(([a], [b]) => (a < b ? -1 : 1))) : value;
 }

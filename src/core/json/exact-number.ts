@@ -41,7 +41,9 @@ export class ExactNumber {
 /** Returns a number that is written as Python writes a float: 2.0 instead of 2. */
 export function floatNumber(value: number): number {
   // Where it is not written as JSON, it is the number.
-  return Number.isInteger(value) && Math.abs(value) < 1e16 ? (new ExactNumber(`${value}.0`) as unknown as number) : value;
+  return Number.isInteger(value) && Math.abs(value) < 1e16
+    ? (new ExactNumber(`${value}.0`) as unknown as number)
+    : value;
 }
 
 /** Returns the nearest number for an exact number, and any other value as it is. */

@@ -19,6 +19,7 @@ import type { OperationInput, ServiceContext } from '../operations/operation.ts'
 import { RequestBudget } from '../request-budget.ts';
 import { schemaDigest, storedDigest } from '../storage/schema.ts';
 import type { Authenticate } from './authenticator.ts';
+import { linkPage } from './link-page.ts';
 import { openApiDocument } from './openapi.ts';
 import { readJson } from './read-json.ts';
 import { withUpload } from './read-upload.ts';
@@ -49,9 +50,18 @@ export function createApp(options: AppOptions): Hono<AppEnvironment> {
     const honoPath = path.replace('{path*}', '/:path{.+}').replaceAll(/\{(\w+)\}/g, ':$1');
     app.on(method, alias === undefined ? [honoPath] : [honoPath, alias], serveEndpoint(name, options));
   }
+  // The links that SDKs print.
+  app.get('/:entity/:project/weave', (context) => linkPage(projectOf(context)));
+  for (const path of ['/:entity/:project/r/call/:id', '/:entity/:project/weave/calls/:id']) {
+    app.get(path, (context) => linkPage(projectOf(context), context.req.param('id')));
+  }
   app.notFound((context) => context.json({ detail: 'Not Found' }, 404));
   app.onError(errorResponse);
   return app;
+}
+
+function projectOf(context: Context): string {
+  return `${context.req.param('entity')}/${context.req.param('project')}`;
 }
 
 function logRequests(log: Log): MiddlewareHandler<AppEnvironment> {
@@ -209,7 +219,10 @@ function jsonText(value: unknown): string {
 
 /** Returns a value as JSON without the characters that readers of lines may take for the end of a line. */
 function jsonLine(value: unknown): string {
-  return jsonText(value).replaceAll(/[\u0085\u2028\u2029]/g, (sign) => `\\u${sign.charCodeAt(0).toString(16).padStart(4, '0')}`);
+  return jsonText(value).replaceAll(
+    /[\u0085\u2028\u2029]/g,
+    (sign) => `\\u${sign.charCodeAt(0).toString(16).padStart(4, '0')}`,
+  );
 }
 
 function responseTooLarge(): Refusal {

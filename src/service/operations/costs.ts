@@ -4,7 +4,7 @@ import { appendTo } from '../../core/append-to.ts';
 import { floatNumber, plainNumber } from '../../core/json/exact-number.ts';
 import type { Members } from '../../core/json/json-object.ts';
 import { ownMember } from '../../core/json/member-at.ts';
-import { normalizeTimestamp, shortTimestamp } from '../../core/timestamps.ts';
+import { normalizeTimestamp, shortTimestamp, withoutZone } from '../../core/timestamps.ts';
 import { allOf, ComparedRecord, compileCondition, idsIn } from '../query/condition.ts';
 import { sortRecords } from '../query/sort-records.ts';
 import type { RequestBudget } from '../request-budget.ts';
@@ -51,6 +51,7 @@ export const queryCosts: OperationHandler<'queryCosts'> = async ({ body, budget 
   const costs: StoredCost[] = rows.map(({ project_id: _, created_at: _time, created_by: _account, ...cost }) => ({
     ...cost,
     ...asFloats(cost),
+    effective_date: withoutZone(cost.effective_date),
   }));
   const condition = query ? compileCondition(query.$expr) : allOf([]);
   const accepted: StoredCost[] = [];
@@ -124,8 +125,14 @@ function compareTexts(a: string, b: string): number {
   return a === b ? 0 : a < b ? -1 : 1;
 }
 
-function asFloats({ prompt_token_cost, completion_token_cost }: Pick<Tables['costs'], 'prompt_token_cost' | 'completion_token_cost'>) {
-  return { prompt_token_cost: floatNumber(prompt_token_cost), completion_token_cost: floatNumber(completion_token_cost) };
+function asFloats({
+  prompt_token_cost,
+  completion_token_cost,
+}: Pick<Tables['costs'], 'prompt_token_cost' | 'completion_token_cost'>) {
+  return {
+    prompt_token_cost: floatNumber(prompt_token_cost),
+    completion_token_cost: floatNumber(completion_token_cost),
+  };
 }
 
 function costOf({ project_id, id: _, llm_id: _llm, ...price }: Tables['costs'], usage: Members): Members {
@@ -142,6 +149,8 @@ function costOf({ project_id, id: _, llm_id: _llm, ...price }: Tables['costs'], 
     completion_tokens_total_cost: floatNumber(completion_tokens * price.completion_token_cost),
     ...price,
     ...asFloats(price),
+    effective_date: withoutZone(price.effective_date).replace('T', ' '),
+    created_at: withoutZone(price.created_at).replace('T', ' '),
     pricing_level: 'project',
     pricing_level_id: project_id,
   };

@@ -53,7 +53,11 @@ async function* readRuns(
   let sent = 0;
   const call_ids = evaluation_run_ids?.length ? { call_ids: evaluation_run_ids } : {};
   const columns = ['attributes', 'inputs', 'summary', 'ended_at', 'exception'];
-  for await (const calls of findCalls(database, { project_id, filter: { ...filter, ...call_ids }, columns }, { budget })) {
+  for await (const calls of findCalls(
+    database,
+    { project_id, filter: { ...filter, ...call_ids }, columns },
+    { budget },
+  )) {
     for (const run of calls.map(toRun)) {
       if (evaluations?.length && !evaluations.includes(run.evaluation ?? '')) continue;
       if (models?.length && !models.includes(run.model ?? '')) continue;
@@ -85,7 +89,7 @@ function toRun(call: RecordedCall): EvaluationRun {
     started_at: call.started_at,
     finished_at: call.ended_at,
     summary: objectOrEmpty(call.summary),
-    source_evaluation_run_id: typeof source_evaluation_run_id === 'string' ? source_evaluation_run_id : null,
+    ...(typeof source_evaluation_run_id === 'string' && { source_evaluation_run_id }),
   };
 }
 

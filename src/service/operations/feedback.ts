@@ -29,6 +29,7 @@ import { findQueue } from '../storage/queue-rows.ts';
 import { totalOrder } from '../storage/total-order.ts';
 import { inTransaction, type OperationHandler } from './operation.ts';
 import { pickMembers } from './pick-members.ts';
+import { withEmojiNames } from './reaction-payload.ts';
 
 type FeedbackRow = Omit<Tables['feedback'], 'memory_bytes'>;
 const columns = Object.keys(tables.feedback.columns).filter(
@@ -86,12 +87,13 @@ export async function storeFeedback(
   account: string,
 ): Promise<ResultOf<'createFeedback'>> {
   const [newId = ''] = newIds(1);
+  const payload = body.feedback_type === 'wandb.reaction.1' ? await withEmojiNames(body.payload) : body.payload;
   const feedback: FeedbackRow = {
     project_id: body.project_id,
     id: body.id ?? newId,
     weave_ref: body.weave_ref,
     feedback_type: body.feedback_type,
-    payload: storedJson(body.payload, sortedMembers),
+    payload: storedJson(payload, sortedMembers),
     annotation_ref: body.annotation_ref ?? null,
     runnable_ref: body.runnable_ref ?? null,
     call_ref: body.call_ref ?? null,
@@ -116,8 +118,8 @@ export async function storeFeedback(
   if (contentMembers.some((member) => stored[member] !== feedback[member])) {
     throw new Refusal(409, `Feedback ${feedback.id} exists with other content`);
   }
-  const { id, created_at, wb_user_id, payload } = stored;
-  return { id, created_at, wb_user_id, payload: parsePayload(payload) };
+  const { id, created_at, wb_user_id } = stored;
+  return { id, created_at, wb_user_id, payload: parsePayload(stored.payload) };
 }
 
 /**
@@ -276,7 +278,10 @@ export async function readFeedbackByKeys(
       const row = rowsByKey.get(nameOf(key));
       if (!row) continue;
       await budget.parse(key.memory_bytes);
-      feedback.set(key, Object.assign(row, { payload: parsePayload(row.payload), created_at: withoutZone(row.created_at) }));
+      feedback.set(
+        key,
+        Object.assign(row, { payload: parsePayload(row.payload), created_at: withoutZone(row.created_at) }),
+      );
     }
   }
   return feedback;
@@ -395,7 +400,8 @@ async function checkAnnotation(
   if (!field) throw refused(`annotation_ref ${annotation_ref} not found`);
   if (!field.isField) throw refused('annotation_ref is not an AnnotationSpec');
   await budget.scan(field.bytes, scansPerCheck);
-  if (!fitsSchema(field.schema, withPlainNumbers(payload.value))) throw refused('the value does not fit the schema of the field');
+  if (!fitsSchema(field.schema, withPlainNumbers(payload.value)))
+    throw refused('the value does not fit the schema of the field');
 }
 
 function checkScore({ runnable_ref, call_ref, feedback_type }: BodyOf<'createFeedback'>): void {

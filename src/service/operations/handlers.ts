@@ -15,6 +15,8 @@ import * as projects from './projects.ts';
 import * as queueItems from './queue-items.ts';
 import * as queues from './queues.ts';
 import * as tables from './tables.ts';
+import * as threads from './threads.ts';
+import * as usage from './usage.ts';
 
 /** The handler of each operation, which a file of this folder exports under its name; an operation without one does not compile. */
 export const handlers: { [Name in EndpointName]: OperationHandler<Name> } = {
@@ -33,4 +35,6 @@ export const handlers: { [Name in EndpointName]: OperationHandler<Name> } = {
   ...queueItems,
   ...queues,
   ...tables,
+  ...threads,
+  ...usage,
 };

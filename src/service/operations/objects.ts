@@ -7,8 +7,9 @@ import { llmModel, llmModelClass } from '../../contract/scorers.ts';
 import { Refusal } from '../../core/http/refusal.ts';
 import { inBatches, inBatchesBySize } from '../../core/in-batches.ts';
 import { exactJson, parseStoredJson } from '../../core/json/exact-number.ts';
+import { objectOrEmpty } from '../../core/json/json-object.ts';
 import type { RequestBudget } from '../request-budget.ts';
-import type { Database } from '../storage/database.ts';
+import type { Database, Transaction } from '../storage/database.ts';
 import type { Tables } from '../storage/database-tables.ts';
 import { inChunks } from '../storage/in-chunks.ts';
 import { memoryBytesOf, totalMemoryOf } from '../storage/memory-bytes.ts';
@@ -91,7 +92,7 @@ function classesOf(val: unknown): Pick<Tables['objects'], 'kind' | 'base_object_
 export const readObject = inTransaction('readObject', async (transaction, { body, budget }) => {
   const { project_id, object_id, digest } = body;
   const row = await findVersion(transaction, { project_id, object_id, version: digest });
-  if (!row) throw new Refusal(404, `Object ${object_id}:${digest} not found`);
+  if (!row) throw await versionNotFound(transaction, body);
   budget.hold(row.memory_bytes);
   const latest = await versionsOf(transaction, body)
     .select(({ fn }) => fn.max('version_index').as('latest_index'))
@@ -124,8 +125,34 @@ export const deleteObject = inTransaction('deleteObject', async (transaction, { 
       .where('digest', 'in', chunk)
       .execute(),
   );
+  const deleted_at = new Date().toISOString();
+  await inChunks(deleted, (chunk) =>
+    transaction
+      .insertInto('deleted_versions')
+      .values(chunk.map((digest) => ({ project_id, object_id, digest, deleted_at })))
+      .onConflict((conflict) => conflict.columns(['project_id', 'object_id', 'digest']).doUpdateSet({ deleted_at }))
+      .execute(),
+  );
   return { num_deleted: deleted.length };
 });
+
+/** Returns the refusal of a version that does not exist, which tells when it was deleted. */
+async function versionNotFound(
+  transaction: Transaction,
+  { project_id, object_id, digest }: BodyOf<'readObject'>,
+): Promise<Refusal> {
+  const deleted = await transaction
+    .selectFrom('deleted_versions')
+    .select('deleted_at')
+    .where('project_id', '=', project_id)
+    .where('object_id', '=', object_id)
+    .where('digest', '=', digest)
+    .executeTakeFirst();
+  if (!deleted) return new Refusal(404, `Object ${object_id}:${digest} not found`);
+  const { deleted_at } = deleted;
+  const reason = `Object ${object_id}:${digest} was deleted at ${deleted_at}`;
+  return new Refusal(404, reason, { body: { reason, deleted_at } });
+}
 
 /** Selects the index of the latest version of an object. */
 function latestIndex({ selectFrom }: ExpressionBuilder<Tables, 'objects'>) {
@@ -217,8 +244,8 @@ async function* readVersions(
 }
 
 /**
- * Reads the values of references, in their order; null for one that does not resolve, or that the account may not see.
- * @throws Refusal 400 for text that is not a reference, or whose version is not a digest; 413 for values that are too large
+ * Reads the values of references, in their order; null for a part that does not exist.
+ * @throws Refusal 400 for text that is not a reference, or whose version is not a digest; 404 for an object that does not exist, or that the account may not see; 413 for values that are too large
  * in total.
  */
 export const readReferences: OperationHandler<'readReferences'> = async (
@@ -239,6 +266,9 @@ export const readReferences: OperationHandler<'readReferences'> = async (
     let entry = known.get(ref);
     if (!entry) {
       const value = (await read(parsed)) ?? null;
+      const { object } = parsed;
+      const isUnknown = value === null && object.kind !== 'table' && (await read({ object, path: [] })) === undefined;
+      if (isUnknown) throw new Refusal(404, `Ref not found: ${ref}`);
       const json = exactJson(value);
       await budget.parse(json.length);
       budget.hold(memoryBytesOf(json), tooLarge);
@@ -263,6 +293,35 @@ export const listDatasets: OperationHandler<'listDatasets'> = async (input, { da
 /** Lists every version of a project's scorers, the oldest first. */
 export const listScorers: OperationHandler<'listScorers'> = async (input, { database }) =>
   listObjects(database, input, 'scorer');
+
+/** Reads a version of an evaluation. @throws Refusal 404 when there is none. */
+export const readEvaluation: OperationHandler<'readEvaluation'> = async (input, { database }) =>
+  readOfKind(database, input, 'evaluation');
+
+/** Reads a version of a dataset, with the reference to its rows. @throws Refusal 404 when there is none. */
+export const readDataset: OperationHandler<'readDataset'> = async (input, { database }) =>
+  readOfKind(database, input, 'dataset');
+
+/** Reads a version of a scorer. @throws Refusal 404 when there is none. */
+export const readScorer: OperationHandler<'readScorer'> = async (input, { database }) =>
+  readOfKind(database, input, 'scorer');
+
+async function readOfKind(
+  database: Database,
+  { path, budget }: OperationInput<'readEvaluation' | 'readDataset' | 'readScorer'>,
+  kind: 'evaluation' | 'dataset' | 'scorer',
+): Promise<StoredObject> {
+  const { entity, project, object_id, digest: version } = path;
+  const row = await database.read((transaction) =>
+    findVersion(transaction, { project_id: `${entity}/${project}`, object_id, version }),
+  );
+  if (row?.base_object_class !== objectClasses[kind][0])
+    throw new Refusal(404, `Object ${object_id}:${version} not found`);
+  budget.hold(row.memory_bytes);
+  const object = toVersion({ ...row, latest_index: null }, row.content);
+  const { rows } = objectOrEmpty(object.val);
+  return { ...toListed(object, kind), ...(kind === 'dataset' && { rows }) };
+}
 
 async function* listObjects(
   database: Database,

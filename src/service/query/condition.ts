@@ -323,7 +323,16 @@ class Compiler {
   #patterns = 0;
 
   constructor(columns: ConditionColumns, limit: number) {
-    this.#columns = { texts: [], times: {}, json: [], elsewhere: [], caseInsensitiveLike: 'like', checkField: () => {}, kindOf: () => 'other', ...columns };
+    this.#columns = {
+      texts: [],
+      times: {},
+      json: [],
+      elsewhere: [],
+      caseInsensitiveLike: 'like',
+      checkField: () => {},
+      kindOf: () => 'other',
+      ...columns,
+    };
     this.#maxOperands = limit;
   }
 
@@ -490,7 +499,8 @@ class Compiler {
   /** Returns the column with the JSON of the value at a path, or of the value that contains it. */
   #jsonColumnOf(path: string): string | undefined {
     const { json, elsewhere } = this.#columns;
-    if (elsewhere.some((prefix) => path === prefix || path.startsWith(`${prefix}.`) || prefix.startsWith(`${path}.`))) return undefined;
+    if (elsewhere.some((prefix) => path === prefix || path.startsWith(`${prefix}.`) || prefix.startsWith(`${path}.`)))
+      return undefined;
     return json.find((column) => column === path.split('.', 1)[0]);
   }
 }
@@ -517,7 +527,8 @@ function isInQueue(queueIds: readonly unknown[]): Condition {
     and queue_items.queue_id in (${ids.length > 0 ? sql.join(ids) : sql`''`})
     and queue_items.deleted_at is null and queues.deleted_at is null
   )`;
-  const accepts = (record: ComparedRecord): boolean => [record.valueAt(queuePath)].flat().some((id) => ids.includes(id as string));
+  const accepts = (record: ComparedRecord): boolean =>
+    [record.valueAt(queuePath)].flat().some((id) => ids.includes(id as string));
   return { accepts, ...exactly({ condition: isHeld }), ...readsNothing };
 }
 

@@ -46,7 +46,7 @@ export function referenceExpander(
       const bytes = memoryBytesOf(json);
       budget.hold(bytes);
       heldBytes += bytes;
-            return { value: isJsonObject(value) ? { ...value, _ref: reference } : value, chars: json.length };
+      return { value: isJsonObject(value) ? { ...value, _ref: reference } : value, chars: json.length };
     } catch (error) {
       if (error instanceof Refusal && error.status === 413) return undefined;
       throw error;

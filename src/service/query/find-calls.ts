@@ -5,6 +5,7 @@ import type { SortKey } from '../../contract/sort-keys.ts';
 import { inBatches, inBatchesBySize } from '../../core/in-batches.ts';
 import { parseStoredJson } from '../../core/json/exact-number.ts';
 import { ownMember } from '../../core/json/member-at.ts';
+import { normalizeTimestamp } from '../../core/timestamps.ts';
 import { nextTurn } from '../../core/turns.ts';
 import type { RequestBudget } from '../request-budget.ts';
 import {
@@ -18,8 +19,8 @@ import {
 import type { Database, ProjectFilter, Transaction } from '../storage/database.ts';
 import type { Tables } from '../storage/database-tables.ts';
 import { totalMemoryOf } from '../storage/memory-bytes.ts';
-import { filterCondition } from './calls-filter.ts';
 import { callFields } from './call-fields.ts';
+import { filterCondition } from './calls-filter.ts';
 import { allOf, ComparedRecord, type ConditionPart, compileCondition, isOneOf, joinParts } from './condition.ts';
 import { referenceExpander } from './expand-references.ts';
 import { type RelatedValues, relatedValues } from './related-values.ts';
@@ -611,8 +612,7 @@ async function sortCalls(
   };
   const read = jsonColumnsOf([...plan.paths, ...fields]);
   // Building whole calls would take most of the time.
-  const needsCalls =
-    plan.accepts ?? plan.related ?? plan.expand ?? (read.includes('summary') || read.includes('data'));
+  const needsCalls = plan.accepts ?? plan.related ?? plan.expand ?? (read.includes('summary') || read.includes('data'));
   const sorted = smallColumns.filter((column) => column === 'id' || fields.includes(column));
   const toPlace = async (row: SizedRow): Promise<SortableCall | undefined> => {
     await budget.parse(row.memory_bytes);
@@ -623,7 +623,8 @@ async function sortCalls(
     for (const field of fields) {
       const found = record.valueAt(field);
       if (typeof found === 'object') await budget.scan(row.memory_bytes, 1);
-      const value = sortValueOf(found);
+      const time = timeColumns.includes(field) && typeof found === 'string' ? normalizeTimestamp(found) : undefined;
+      const value = time ?? sortValueOf(found);
       values.push(value);
       if (typeof value === 'string') heldBytes += value.length;
     }

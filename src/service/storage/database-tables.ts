@@ -198,6 +198,11 @@ export const tables = {
       indexes: { objects_by_created_at: '(project_id, created_at, object_id, version_index)' },
     },
   ),
+  /** When versions of objects were deleted, which a client that asks for one learns. */
+  deleted_versions: table(
+    { project_id: text, object_id: text, digest: text, deleted_at: text },
+    'project_id, object_id, digest',
+  ),
   /** Files by the digest of their bytes. */
   files: table({ project_id: text, digest: text, size_bytes: integer, ...origin }, 'project_id, digest'),
   file_chunks: table(

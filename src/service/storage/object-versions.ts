@@ -62,7 +62,8 @@ export async function putVersion(transaction: Transaction, object: NewObject): P
   const same = await versions.where('digest', '=', digest).executeTakeFirst();
   const last = await versions.orderBy('version_index', 'desc').limit(1).executeTakeFirst();
   if (same && last) {
-    if (same.version_index < last.version_index) await makeNewest(transaction, object, same.version_index, last.version_index);
+    if (same.version_index < last.version_index)
+      await makeNewest(transaction, object, same.version_index, last.version_index);
     return { object_id, digest, version_index: last.version_index, reference };
   }
   const version_index = last ? last.version_index + 1 : 0;
