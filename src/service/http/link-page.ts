@@ -25,7 +25,7 @@ export function linkPage(project: string, callId?: string): Response {
 <h1>${escaped(subject)}</h1>
 <p>heddle keeps ${callId === undefined ? 'its calls' : 'this call'}. To read ${callId === undefined ? 'them' : 'it'}, ask an agent that has heddle for the tool <code>${tool}</code>, or enter in a shell:</p>
 <pre>heddle call ${tool} ${escaped(shellWord(JSON.stringify(args)))}</pre>
-<p>To judge calls in a browser, add them to a queue and enter <code>heddle queue judge QUEUE</code>.</p>
+<p>To judge calls in a browser, add them to a queue and enter <code>heddle board</code>.</p>
 </html>
 `;
   const headers = {
