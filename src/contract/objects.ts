@@ -54,9 +54,6 @@ const objectList = {
   lines: true,
 } as const;
 
-/** The common part of the endpoints that read a version of an object of one kind. */
-const objectOfKind = { method: 'GET', projects: projectInPath, response: storedObject } as const;
-
 /** The operations on objects, which have versions. */
 export const objectEndpoints = {
   createObject: endpoint({
@@ -139,19 +136,11 @@ export const objectEndpoints = {
   listEvaluations: endpoint({ summary: 'List evaluations', path: '/v2/{entity}/{project}/evaluations', ...objectList }),
   listDatasets: endpoint({ summary: 'List datasets', path: '/v2/{entity}/{project}/datasets', ...objectList }),
   listScorers: endpoint({ summary: 'List scorers', path: '/v2/{entity}/{project}/scorers', ...objectList }),
-  readEvaluation: endpoint({
-    summary: 'Read a version of an evaluation',
-    path: '/v2/{entity}/{project}/evaluations/{object_id}/versions/{digest}',
-    ...objectOfKind,
-  }),
-  readDataset: endpoint({
+  readDatasetVersion: endpoint({
     summary: 'Read a version of a dataset',
+    method: 'GET',
     path: '/v2/{entity}/{project}/datasets/{object_id}/versions/{digest}',
-    ...objectOfKind,
-  }),
-  readScorer: endpoint({
-    summary: 'Read a version of a scorer',
-    path: '/v2/{entity}/{project}/scorers/{object_id}/versions/{digest}',
-    ...objectOfKind,
+    projects: projectInPath,
+    response: storedObject,
   }),
 };

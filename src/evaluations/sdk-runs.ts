@@ -29,12 +29,12 @@ export async function withSdkRuns(
 }
 
 function toRun({ id, inputs, summary, started_at, ended_at, exception }: RecordedCall): EvaluationRun {
-  const { self, this: self2, model } = objectOrEmpty(inputs);
+  const { self, this: selfOfNpm, model } = objectOrEmpty(inputs);
   const text = (value: unknown): string | null => (typeof value === 'string' ? value : null);
   const status = exception ? 'error' : ended_at ? 'completed' : 'running';
   return {
     evaluation_run_id: id,
-    evaluation: text(self) ?? text(self2),
+    evaluation: text(self) ?? text(selfOfNpm),
     model: text(model),
     status,
     started_at: started_at ?? null,

@@ -167,6 +167,16 @@ function setEntry({ container, name }: Step, value: unknown): void {
   Object.defineProperty(container, name, { value, configurable: true, enumerable: true, writable: true });
 }
 
+/** Returns the exact number at a path of a value; undefined if there is none. */
+export function exactNumberAt(value: unknown, path: readonly (string | number)[]): ExactNumber | undefined {
+  const found = path.length === 0 ? undefined : valueAt(value, path);
+  return found instanceof ExactNumber ? found : undefined;
+}
+
+function valueAt(value: unknown, path: readonly (string | number)[]): unknown {
+  return path.reduce<unknown>((container, name) => entryOf({ container, name }), value);
+}
+
 /**
  * Replaces exact numbers at some paths of a value by the numbers that JavaScript has for them, for members that take a number.
  * @returns whether there was one to replace.
@@ -174,11 +184,9 @@ function setEntry({ container, name }: Step, value: unknown): void {
 export function replaceExactNumbers(value: unknown, paths: readonly (readonly (string | number)[])[]): boolean {
   let hasReplaced = false;
   for (const path of paths) {
-    const name = path.at(-1) ?? 0;
-    const container = path.slice(0, -1).reduce<unknown>((at, step) => entryOf({ container: at, name: step }), value);
-    const found = entryOf({ container, name });
-    if (!(found instanceof ExactNumber) || !found.isSafe) continue;
-    setEntry({ container, name }, found.valueOf());
+    const found = exactNumberAt(value, path);
+    if (!found?.isSafe) continue;
+    setEntry({ container: valueAt(value, path.slice(0, -1)), name: path.at(-1)! }, found.valueOf());
     hasReplaced = true;
   }
   return hasReplaced;

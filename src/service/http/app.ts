@@ -12,7 +12,7 @@ import { validateValue } from '../../contract/validation.ts';
 import { type ErrorDetail, HeddleError } from '../../core/errors.ts';
 import { Refusal } from '../../core/http/refusal.ts';
 import { asRequestId, requestIdHeader } from '../../core/http/request-id.ts';
-import { exactJson, replaceExactNumbers } from '../../core/json/exact-number.ts';
+import { exactJson, exactNumberAt, replaceExactNumbers } from '../../core/json/exact-number.ts';
 import type { Log } from '../../core/log.ts';
 import { handlers } from '../operations/handlers.ts';
 import type { OperationInput, ServiceContext } from '../operations/operation.ts';
@@ -235,9 +235,16 @@ const maxDetails = 100;
 function validate(schema: z.ZodType, value: unknown, root: 'path' | 'query' | 'body'): unknown {
   let { data, faults } = validateValue(schema, value, root);
   // Members that take a number need no more than its value.
-  const places = faults?.map(({ loc }) => loc.slice(1)) ?? [];
-  if (replaceExactNumbers(value, places)) ({ data, faults } = validateValue(schema, value, root));
+  let places = faults?.map(({ loc }) => loc.slice(1)) ?? [];
+  if (replaceExactNumbers(value, places)) {
+    ({ data, faults } = validateValue(schema, value, root));
+    places = faults?.map(({ loc }) => loc.slice(1)) ?? [];
+  }
   if (!faults) return data;
+  for (const [index, fault] of faults.entries()) {
+    const number = exactNumberAt(value, places[index] ?? []);
+    if (number) fault.msg = `${number} cannot be kept exactly as a number`;
+  }
   throw new Refusal(422, `Invalid ${root}`, { body: { detail: faults.slice(0, maxDetails) } });
 }
 

@@ -2,7 +2,7 @@ import type { ExpressionBuilder } from 'kysely';
 import * as z from 'zod';
 import type { BodyOf } from '../../contract/endpoints.ts';
 import { classMembers, type ObjectVersion, type StoredObject } from '../../contract/objects.ts';
-import { objectNamePattern, parsePartReference } from '../../contract/references.ts';
+import { objectNamePattern, type PartReference, parsePartReference } from '../../contract/references.ts';
 import { llmModel, llmModelClass } from '../../contract/scorers.ts';
 import { Refusal } from '../../core/http/refusal.ts';
 import { inBatches, inBatchesBySize } from '../../core/in-batches.ts';
@@ -256,13 +256,9 @@ export const readReferences: OperationHandler<'readReferences'> = async (
   const known = new Map<string, { value: unknown; chars: number }>();
   const read = createPartReader(database, maySee, budget);
   const tooLarge = 'read fewer references at once';
-  for (const ref of refs) {
-    const parsed = parsePartReference(ref);
-    if (!parsed) throw new Refusal(400, `Invalid ref: ${ref}`);
-    const { version } = parsed.object;
-    if (version !== undefined && /^(latest|v\d+)$/.test(version)) {
-      throw new Refusal(400, `Refs need a digest, not ${version}: ${ref}`);
-    }
+  const parsedRefs = refs.map(parseDigestReference);
+  for (const [index, parsed] of parsedRefs.entries()) {
+    const ref = refs[index]!;
     let entry = known.get(ref);
     if (!entry) {
       const value = (await read(parsed)) ?? null;
@@ -282,6 +278,15 @@ export const readReferences: OperationHandler<'readReferences'> = async (
   return { vals };
 };
 
+/** @throws Refusal 400 for text that is not a reference, or whose version is not a digest. */
+function parseDigestReference(ref: string): PartReference {
+  const parsed = parsePartReference(ref);
+  if (!parsed) throw new Refusal(400, `Invalid ref: ${ref}`);
+  const { version } = parsed.object;
+  if (version === undefined || !/^(latest|v\d+)$/.test(version)) return parsed;
+  throw new Refusal(400, `Refs need a digest, not ${version}: ${ref}`);
+}
+
 /** Lists every version of a project's evaluations, the oldest first. */
 export const listEvaluations: OperationHandler<'listEvaluations'> = async (input, { database }) =>
   listObjects(database, input, 'evaluation');
@@ -294,34 +299,17 @@ export const listDatasets: OperationHandler<'listDatasets'> = async (input, { da
 export const listScorers: OperationHandler<'listScorers'> = async (input, { database }) =>
   listObjects(database, input, 'scorer');
 
-/** Reads a version of an evaluation. @throws Refusal 404 when there is none. */
-export const readEvaluation: OperationHandler<'readEvaluation'> = async (input, { database }) =>
-  readOfKind(database, input, 'evaluation');
-
 /** Reads a version of a dataset, with the reference to its rows. @throws Refusal 404 when there is none. */
-export const readDataset: OperationHandler<'readDataset'> = async (input, { database }) =>
-  readOfKind(database, input, 'dataset');
-
-/** Reads a version of a scorer. @throws Refusal 404 when there is none. */
-export const readScorer: OperationHandler<'readScorer'> = async (input, { database }) =>
-  readOfKind(database, input, 'scorer');
-
-async function readOfKind(
-  database: Database,
-  { path, budget }: OperationInput<'readEvaluation' | 'readDataset' | 'readScorer'>,
-  kind: 'evaluation' | 'dataset' | 'scorer',
-): Promise<StoredObject> {
+export const readDatasetVersion = inTransaction('readDatasetVersion', async (transaction, { path, budget }) => {
   const { entity, project, object_id, digest: version } = path;
-  const row = await database.read((transaction) =>
-    findVersion(transaction, { project_id: `${entity}/${project}`, object_id, version }),
-  );
-  if (row?.base_object_class !== objectClasses[kind][0])
+  const row = await findVersion(transaction, { project_id: `${entity}/${project}`, object_id, version });
+  if (row?.base_object_class !== objectClasses.dataset[0]) {
     throw new Refusal(404, `Object ${object_id}:${version} not found`);
+  }
   budget.hold(row.memory_bytes);
-  const object = toVersion({ ...row, latest_index: null }, row.content);
-  const { rows } = objectOrEmpty(object.val);
-  return { ...toListed(object, kind), ...(kind === 'dataset' && { rows }) };
-}
+  const dataset = toVersion({ ...row, latest_index: null }, row.content);
+  return { ...toListed(dataset, 'dataset'), rows: objectOrEmpty(dataset.val).rows };
+});
 
 async function* listObjects(
   database: Database,

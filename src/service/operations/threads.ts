@@ -96,9 +96,7 @@ function addTurn(threads: Map<string, OpenThread>, turn: Turn, budget: RequestBu
   thread.count += 1;
   if (turn.ended_at === null) return;
   if (thread.updatedAt === null || turn.ended_at > thread.updatedAt) thread.updatedAt = turn.ended_at;
-  thread.durationsMs.push(
-    millisecondsOf(turn.ended_at) - millisecondsOf(turn.started_at),
-  );
+  thread.durationsMs.push(millisecondsOf(turn.ended_at) - millisecondsOf(turn.started_at));
 }
 
 function toThread([thread_id, { first, last, count, updatedAt, durationsMs }]: [string, OpenThread]): Thread {

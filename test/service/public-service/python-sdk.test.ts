@@ -1,7 +1,7 @@
 import { fileURLToPath } from 'node:url';
 import { describe, expect, it } from 'vitest';
 import { startTestService, withStore } from '../../support/embedded-service.ts';
-import { readExchanges, Replay } from '../../support/recorded-exchanges.ts';
+import { Replay, readExchanges } from '../../support/recorded-exchanges.ts';
 
 /** The exchanges that differ, with the reasons that docs/service.md gives. */
 const different = new Map([
