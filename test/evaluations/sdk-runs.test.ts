@@ -60,7 +60,7 @@ it('read_evaluation finds the runs that an SDK recorded, by the evaluation and b
     }),
   );
   const byName = await call('read_evaluation', { evaluation: 'quality' });
-  expect(byName.structuredContent).toMatchObject({
+  expect(byName).toMatchObject({
     total: 2,
     runs: [
       { run_id: 'run-2', status: 'complete', evaluation: 'quality', model: 'm' },
@@ -68,5 +68,5 @@ it('read_evaluation finds the runs that an SDK recorded, by the evaluation and b
     ],
   });
   const byId = await call('read_evaluation', { run_ids: ['run-1'] });
-  expect(byId.structuredContent).toMatchObject({ runs: [{ run_id: 'run-1', status: 'complete' }] });
+  expect(byId).toMatchObject({ runs: [{ run_id: 'run-1', status: 'complete' }] });
 });

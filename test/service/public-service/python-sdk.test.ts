@@ -9,11 +9,6 @@ const different = new Map([
   [52, 'feedback of one millisecond, in the order of its creation'],
   [58, 'feedback of one millisecond, in the order of its creation'],
   [184, 'a reference to a row of a table'],
-  [263, 'OpenTelemetry'],
-  [264, 'OpenTelemetry'],
-  [265, 'OpenTelemetry'],
-  [266, 'OpenTelemetry'],
-  [267, 'OpenTelemetry'],
 ]);
 
 /**
