@@ -8,6 +8,7 @@ import { docsConfiguration } from './docs-configuration.ts';
 import { docsDeploy } from './docs-deploy.ts';
 import { docsErrors } from './docs-errors.ts';
 import { docsTools } from './docs-tools.ts';
+import { emojiNames } from './emoji-names.ts';
 import { listedToolsFile, pinnedTools } from './listed-tools.ts';
 import { mcpbManifest } from './manifest.ts';
 import { agentsPage, llmsText } from './pages-for-agents.ts';
@@ -24,6 +25,7 @@ const root = fileURLToPath(new URL('../..', import.meta.url));
 export async function generated(): Promise<Record<string, string>> {
   return {
     'src/tools/definition/listed.json': listedToolsFile(),
+    'src/service/operations/emoji-names.json': formatted('emoji-names.json', JSON.stringify(emojiNames())),
     'src/mcp/skills.json': formatted('skills.json', JSON.stringify(packedSkills())),
     'src/mcp/icon.json': formatted('icon.json', JSON.stringify(serverIcon())),
     'src/mcp/revisions.json': formatted('revisions.json', JSON.stringify(SUPPORTED_PROTOCOL_VERSIONS)),

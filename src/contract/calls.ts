@@ -149,10 +149,13 @@ export const callEndpoints = {
     summary: 'Count recorded calls',
     path: '/calls/query_stats',
     projects: projectInBody,
-    request: queryCallsRequest.pick({ project_id: true, filter: true, query: true, limit: true }),
+    request: queryCallsRequest
+      .pick({ project_id: true, filter: true, query: true, limit: true, expand_columns: true })
+      .extend({ include_total_storage_size: z.boolean().nullish().describe('Add the characters of their JSON.') }),
     response: z.looseObject({
       count: z.int(),
       has_more: z.boolean().nullish().describe('True if more calls match than limit.'),
+      total_storage_size_bytes: z.int().nullish(),
     }),
   }),
   recordCalls: endpoint({

@@ -30,6 +30,8 @@ export interface Endpoint<
   method: 'GET' | 'POST' | 'PUT' | 'DELETE';
   /** Path below the base URL. `{name}` is one segment; `{path*}` is the rest, including its leading slash. */
   path: Path;
+  /** Another path, which some clients use. */
+  alias?: string;
   auth: AuthScheme;
   /** Returns the projects that a request names. The service refuses an account that may not see all of them. */
   projects(input: { path: PathValues<Path>; query: z.output<Query>; body: z.output<Request> }): readonly string[];

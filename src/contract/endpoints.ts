@@ -7,6 +7,7 @@ import * as runs from './evaluation-runs.ts';
 import * as evaluations from './evaluations.ts';
 import * as feedback from './feedback.ts';
 import * as files from './files.ts';
+import * as graphql from './graphql.ts';
 import * as inference from './inference.ts';
 import * as objects from './objects.ts';
 import * as projects from './projects.ts';
@@ -15,6 +16,8 @@ import * as queues from './queues.ts';
 import * as scorers from './scorers.ts';
 import * as sortKeys from './sort-keys.ts';
 import * as tables from './tables.ts';
+import * as threads from './threads.ts';
+import * as usage from './usage.ts';
 
 /** The files of the contract, whose schemas the OpenAPI document lists by their names. */
 export const contractFiles: readonly object[] = [
@@ -25,6 +28,7 @@ export const contractFiles: readonly object[] = [
   evaluations,
   feedback,
   files,
+  graphql,
   inference,
   objects,
   projects,
@@ -33,6 +37,8 @@ export const contractFiles: readonly object[] = [
   scorers,
   sortKeys,
   tables,
+  threads,
+  usage,
 ];
 
 /** The operations of the service, which drive the client, the embedded service and its documentation: docs/interface.md. */
@@ -50,6 +56,9 @@ export const endpoints = {
   ...files.fileEndpoints,
   ...costs.costEndpoints,
   ...projects.projectEndpoints,
+  ...threads.threadEndpoints,
+  ...usage.usageEndpoints,
+  ...graphql.graphqlEndpoints,
 };
 
 type Endpoints = typeof endpoints;

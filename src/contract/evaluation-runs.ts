@@ -15,7 +15,7 @@ export const evaluationRun = z.looseObject({
   evaluation_run_id: z.string(),
   evaluation: z.string().nullish().describe('Reference to the evaluation.'),
   model: z.string().nullish().describe('Reference to the model.'),
-  status: z.string().nullish().describe('running, success, error or descendant_error.'),
+  status: z.string().nullish().describe('running, completed or error.'),
   started_at: z.string().nullish(),
   finished_at: z.string().nullish(),
   summary: z.record(z.string(), z.unknown()).nullish(),

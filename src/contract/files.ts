@@ -25,6 +25,7 @@ export const fileEndpoints = {
     summary: 'Store a file',
     description: 'The same bytes again are the same file. A file may have 100 MiB.',
     path: '/file/create',
+    alias: '/files/create',
     projects: projectInBody,
     request: z.object({ project_id: projectId, file: uploadedFile }),
     form: true,
@@ -35,6 +36,7 @@ export const fileEndpoints = {
   readFile: endpoint({
     summary: 'Read a file',
     path: '/file/content',
+    alias: '/files/content',
     projects: projectInBody,
     request: z.object({ project_id: projectId, digest: z.string() }),
     response: fileContent,

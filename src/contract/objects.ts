@@ -136,4 +136,11 @@ export const objectEndpoints = {
   listEvaluations: endpoint({ summary: 'List evaluations', path: '/v2/{entity}/{project}/evaluations', ...objectList }),
   listDatasets: endpoint({ summary: 'List datasets', path: '/v2/{entity}/{project}/datasets', ...objectList }),
   listScorers: endpoint({ summary: 'List scorers', path: '/v2/{entity}/{project}/scorers', ...objectList }),
+  readDatasetVersion: endpoint({
+    summary: 'Read a version of a dataset',
+    method: 'GET',
+    path: '/v2/{entity}/{project}/datasets/{object_id}/versions/{digest}',
+    projects: projectInPath,
+    response: storedObject,
+  }),
 };

@@ -65,6 +65,7 @@ export const runWithFigures = z.object({
 export type RunWithFigures = z.output<typeof runWithFigures>;
 
 const statuses = new Map([
+  ['completed', 'complete'],
   ['success', 'complete'],
   ['descendant_error', 'complete'],
   ['error', 'failed'],

@@ -23,6 +23,7 @@ import {
 } from '../evaluations/read-run-results.ts';
 import { renderRuns, renderRunTable } from '../evaluations/render-runs.ts';
 import { figuresOf } from '../evaluations/score-figures.ts';
+import { withSdkRuns } from '../evaluations/sdk-runs.ts';
 import { cell, compactTable } from '../text/compact-table.ts';
 import { nearestSentence, shortName } from '../text/names.ts';
 import { pageMembers, pagePosition, pluralize, withFirstRows } from '../text/page.ts';
@@ -84,7 +85,7 @@ export const readEvaluationTool = defineTool({
   name: 'read_evaluation',
   title: 'Read results of evaluations',
   groups: ['evaluation'],
-  uses: ['listEvaluationRuns', 'queryEvaluationResults'],
+  uses: ['listEvaluationRuns', 'queryCalls', 'queryEvaluationResults'],
   description: `Reads runs: status, figures of each scorer, and rows, the worst first. Of several runs it compares the rows that they share: better, worse, same, and whether that could be chance.
 Example: {"run_ids":["RUN_A","RUN_B"],"only":"changed"}`,
   hints: { readOnlyHint: true, destructiveHint: false, idempotentHint: true, openWorldHint: false },
@@ -98,7 +99,9 @@ Example: {"run_ids":["RUN_A","RUN_B"],"only":"changed"}`,
     const evaluations = await evaluationReferences(evaluation, project, context.service);
     const query = { evaluations, limit: maxListedRuns };
     const listed = await context.service.call('listEvaluationRuns', { path: splitProjectId(project), query });
-    const runs = [...listed].sort((a, b) => ((a.started_at ?? '') < (b.started_at ?? '') ? 1 : -1));
+    const recorded = { project, limit: maxListedRuns, service: context.service };
+    const found = await withSdkRuns(listed, { input_refs: evaluations }, recorded);
+    const runs = [...found].sort((a, b) => ((a.started_at ?? '') < (b.started_at ?? '') ? 1 : -1));
     if (!compare) return listRuns(runs, args, project, context);
     const finished = runs.filter(({ status }) => status !== 'running');
     const [newer, older] = finished;
@@ -158,7 +161,13 @@ async function knownRuns(ids: readonly string[], project: string, { service }: T
     path: splitProjectId(project),
     query: { evaluation_run_ids: wanted },
   });
-  const runs = new Map(found.map((run) => [run.evaluation_run_id, run]));
+  const listed = new Set(found.map((run) => run.evaluation_run_id));
+  const missing = wanted.filter((id) => !listed.has(id));
+  const all =
+    missing.length === 0
+      ? found
+      : await withSdkRuns(found, { call_ids: missing }, { project, limit: missing.length, service });
+  const runs = new Map(all.map((run) => [run.evaluation_run_id, run]));
   const unknown = wanted.find((id) => !runs.has(id));
   if (unknown === undefined) return wanted.map((id) => runs.get(id)!);
   throw unknownRun(unknown, project);

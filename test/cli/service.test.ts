@@ -125,7 +125,7 @@ describe('heddle service', () => {
     expect(added).toEqual({
       code: 0,
       stdout: expect.stringMatching(
-        /^export WANDB_API_KEY=[\w-]{43}\nexport WF_TRACE_SERVER_URL=http:\/\/127\.0\.0\.1:8787\n$/,
+        /^export WANDB_API_KEY=[\w-]{43}\nexport WF_TRACE_SERVER_URL=http:\/\/127\.0\.0\.1:8787\nexport WANDB_BASE_URL=http:\/\/127\.0\.0\.1:8787\n$/,
       ),
       stderr: '',
     });
@@ -145,7 +145,9 @@ describe('heddle service', () => {
 
     expect(await run(['add-user', 'mo', '--env', '--url', 'https://heddle.example.com/trace/'])).toEqual({
       code: 0,
-      stdout: expect.stringMatching(/\nexport WF_TRACE_SERVER_URL=https:\/\/heddle\.example\.com\/trace\n$/),
+      stdout: expect.stringMatching(
+        /\nexport WF_TRACE_SERVER_URL=https:\/\/heddle\.example\.com\/trace\nexport WANDB_BASE_URL=https:\/\/heddle\.example\.com\/trace\n$/,
+      ),
       stderr: 'projects:  none yet: heddle service grant mo ENTITY/PROJECT\n',
     });
     for (const url of ['example.com', 'ftp://example.com', 'http://a:b@example.com', 'http://x/$(id)', "http://x/'"]) {

@@ -105,6 +105,7 @@ const known = new Map<string, unknown>([
 ]);
 /** The requests to endpoints whose body takes a number and is not accepted as a sample of its schema. */
 const requests = new Map<string, object>([
+  ['callsStats', { project_id: 'demo/support', start: '2026-01-01T00:00:00Z', end: '2026-01-01T01:00:00Z' }],
   ['runInference', { model: 'm', messages: [{ role: 'user', content: 'Hi' }] }],
   ['queryEvaluationResults', { evaluation_run_ids: ['none'] }],
   ['recordCalls', { batch: [{ mode: 'end', req: { end } }] }],
@@ -160,25 +161,19 @@ describe('numbers in requests to the embedded service', async () => {
   };
 
   it.each(endpointPlaces.map(({ name, place }) => [name, place.join('.'), place] as const))(
-    '%s answers every number at %s, and refuses those that cannot be kept exactly',
+    '%s answers every number at %s',
     async (name, _, place) => {
       const { request } = endpoints[name as EndpointName] as Endpoint;
       const body = requests.get(name) ?? sampleOf(request!, known);
       request!.parse(body);
       turn += 1;
-      const [accepted, refused] = [someCases(numbers, turn), someCases(inexact, turn)];
-      for (const written of accepted) {
-        const { status } = await send(name, withNumber(body, place, written));
+      const written = [...someCases(numbers, turn), ...someCases(inexact, turn)];
+      for (const number of written) {
+        const { status } = await send(name, withNumber(body, place, number));
         // A shorter wait than the model provider takes is answered with 504.
-        expect(place[0] === 'timeout' ? [200, 504] : [200, 400, 404, 422], written).toContain(status);
+        expect(place[0] === 'timeout' ? [200, 422, 504] : [200, 400, 404, 422], number).toContain(status);
       }
-      for (const written of refused) {
-        expect(await send(name, withNumber(body, place, written))).toMatchObject({
-          status: 422,
-          body: { detail: [{ loc: ['body', ...place], msg: expect.stringContaining('write it as a string') }] },
-        });
-      }
-      tally('property runs', accepted.length + refused.length);
+      tally('property runs', written.length);
     },
   );
 
@@ -198,31 +193,30 @@ describe('numbers in requests to the embedded service', async () => {
     fc.bigInt({ min: -(10n ** 25n), max: 10n ** 25n }).map(String),
   );
 
-  it('stores and forwards each number that it accepts with the value that was written', async () => {
+  /** Sends a request and returns the text of its response. */
+  const sentText = async (name: 'createFeedback' | 'readObject', body: string): Promise<string> => {
+    const headers = { authorization: basic, 'content-type': 'application/json' };
+    const response = await fetch(service.running.url + endpoints[name].path, { method: 'POST', headers, body });
+    expect(response.status).toBe(200);
+    return response.text();
+  };
+
+  it('stores and forwards every number as it was written', async () => {
     const runs = caseCount(150);
-    const wrap = (written: string): string => JSON.stringify(JSON.parse(`[${written}]`)).replaceAll('-0]', '0]');
     await fc.assert(
       fc.asyncProperty(anyNumber, async (written) => {
         const value = `{"n":[${written}]}`;
-        const attributes = await send(
-          'createEvaluation',
-          `{"name":"numbers","dataset":"d","eval_attributes":${value}}`,
+        const definition = `{"name":"numbers","dataset":"d","eval_attributes":${value}}`;
+        const { status, body } = await send('createEvaluation', definition);
+        expect(status).toBe(200);
+        expect(await sentText('createFeedback', withNumber(feedback, ['payload'], value))).toContain(
+          `"payload":${value}`,
         );
-        const judged = await send('createFeedback', withNumber(feedback, ['payload'], value));
-        const inference = await send('runInference', `{"model":"m","messages":[],"logit_bias":${value}}`);
-        expect(new Set([attributes.status, judged.status, inference.status]).size).toBe(1);
-        if (attributes.status === 422) {
-          expect(written).toMatch(/\d{16}|e999/);
-          return;
-        }
-        const read = await service.send('POST', '/obj/read', basic, {
-          project_id: 'demo/support',
-          object_id: 'numbers',
-          digest: attributes.body.digest,
-        });
-        expect(JSON.stringify(read.body.obj.val.eval_attributes.n)).toBe(wrap(written));
-        expect(JSON.stringify(judged.body.payload.n)).toBe(wrap(written));
-        expect(forwarded).toContain(`"logit_bias":{"n":${wrap(written)}}`);
+        await send('runInference', `{"model":"m","messages":[],"logit_bias":${value}}`);
+        const { digest } = body;
+        const read = JSON.stringify({ project_id: 'demo/support', object_id: 'numbers', digest });
+        expect(await sentText('readObject', read)).toContain(`"eval_attributes":${value}`);
+        expect(forwarded).toContain(`"logit_bias":${value}`);
       }),
       { numRuns: runs },
     );

@@ -121,6 +121,14 @@ const requests: { [Name in EndpointName]?: (project_id: string, named: Ids) => B
       `weave:///${project}/table/${named.table}/index/0`,
     ],
   }),
+  answerGraphql: (project_id) => ({
+    query: 'query Project { project { name } }',
+    variables: { entityName: project_id.split('/')[0], name: project_id.split('/')[1] },
+  }),
+  callsStats: (project_id) => ({ project_id, start: '2026-01-01T00:00:00Z', end: '2026-01-02T00:00:00Z' }),
+  callsUsage: (project_id, { call }) => ({ project_id, call_ids: [call] }),
+  traceUsage: (project_id) => ({ project_id }),
+  queryThreads: (project_id) => ({ project_id }),
   updateQueue: (project_id) => ({ project_id, name: 'Changed' }),
   queryQueueItems: (project_id) => ({ project_id, include_position: true }),
   updateProgress: (project_id) => ({ project_id, annotation_state: 'completed' }),
@@ -227,6 +235,8 @@ export function sendRequest(
     evaluation_run_id: named.run,
     prediction_id: named.prediction,
     score_id: named.score,
+    object_id: named.object,
+    digest: named.digest,
     'path*': name === 'readModel' ? '/heddle/echo' : '/chat/completions',
   };
   const filled = path.replaceAll(/\{([\w*]+)\}/g, (_, key: string) => values[key]!);

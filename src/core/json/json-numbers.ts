@@ -111,8 +111,8 @@ function* searchNumbers(json: string): Generator<NumberPosition> {
   }
 }
 
-/** Compares an integer with the digits that JavaScript writes for it, which may be exact beyond 2^53 too. */
-function isInexact(written: string): boolean {
+/** Returns whether JSON.parse changes the value of a number. Compares an integer with the digits that JavaScript writes for it, which may be exact beyond 2^53 too. */
+export function isInexact(written: string): boolean {
   const value = Number(written);
   if (!Number.isFinite(value)) return true;
   if (Number.isSafeInteger(value) || !/^-?\d+$/.test(written)) return false;

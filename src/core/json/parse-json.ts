@@ -42,14 +42,18 @@ export interface JsonScan {
   fault: string | undefined;
   /** False if JSON.parse surely keeps the value of every number. */
   hasLargeNumber: boolean;
+  /** False if JavaScript surely writes every number as it stands in the text. */
+  hasUnusualNumber: boolean;
 }
 
 const [quote, openList, closeList, openObject, closeObject, colon] = [...'"[]{}:'].map((sign) => sign.charCodeAt(0));
-const [dot, plus, exponent] = [...'.+e'].map((sign) => sign.charCodeAt(0));
+const [dot, plus, minus, zero, exponent] = [...'.+-0e'].map((sign) => sign.charCodeAt(0));
 
 /** Digits of the shortest integers that JSON.parse may change, and of the shortest such exponents. */
 const largeIntegerDigits = 16;
 const largeExponentDigits = 3;
+/** Digits of the shortest fractions that JavaScript may write with an exponent, or may shorten. */
+const longFractionDigits = 7;
 
 /** Scans a JSON text once, before a parser takes memory and time for it. `strings` reads its strings. */
 export function scanJson(text: string, strings: StringReader = { endOfString }): JsonScan {
@@ -57,6 +61,7 @@ export function scanJson(text: string, strings: StringReader = { endOfString }):
   let deepest = 0;
   let nodes = 0;
   let hasLargeNumber = false;
+  let hasUnusualNumber = false;
   for (let at = 0; at < text.length; at += 1) {
     const code = text.charCodeAt(at);
     if (code === quote) at = strings.endOfString(text, at);
@@ -69,14 +74,21 @@ export function scanJson(text: string, strings: StringReader = { endOfString }):
     else if (isDigit(code)) {
       let end = endOfDigits(text, at);
       if (end - at >= largeIntegerDigits) hasLargeNumber = true;
-      if (text.charCodeAt(end) === dot) end = endOfDigits(text, end + 1);
+      if (code === zero && text.charCodeAt(at - 1) === minus) hasUnusualNumber = true;
+      if (text.charCodeAt(end) === dot) {
+        const start = end + 1;
+        end = endOfDigits(text, start);
+        if (end - start >= longFractionDigits || text.charCodeAt(end - 1) === zero) hasUnusualNumber = true;
+      }
+      if ((text.charCodeAt(end) | 0x20) === exponent) hasUnusualNumber = true;
       if (hasLargeExponent(text, end)) hasLargeNumber = true;
       at = end - 1;
     }
   }
-  if (deepest > maxNesting) return { fault: `nested deeper than ${maxNesting} levels`, hasLargeNumber };
+  const numbers = { hasLargeNumber, hasUnusualNumber: hasUnusualNumber || hasLargeNumber };
+  if (deepest > maxNesting) return { fault: `nested deeper than ${maxNesting} levels`, ...numbers };
   const hasTooMany = nodes > maxNodes;
-  return { fault: hasTooMany ? `made of more than ${maxNodes} lists, objects and members` : undefined, hasLargeNumber };
+  return { fault: hasTooMany ? `made of more than ${maxNodes} lists, objects and members` : undefined, ...numbers };
 }
 
 /**

@@ -1,3 +1,4 @@
+import { plainNumber } from '../json/exact-number.ts';
 import { isJsonObject } from '../json/json-object.ts';
 
 /** A score, or a member of one: passed or not, a number, or a label. */
@@ -30,7 +31,8 @@ export class ScoreLists {
     for (const [scorer, value] of Object.entries(scores ?? {})) this.#addValue(scorer, [], value);
   }
 
-  #addValue(scorer: string, path: readonly string[], value: unknown): void {
+  #addValue(scorer: string, path: readonly string[], found: unknown): void {
+    const value = plainNumber(found);
     if (typeof value === 'boolean' || typeof value === 'string' || Number.isFinite(value)) {
       const kept = typeof value === 'string' && !this.#keepsTexts ? '' : (value as ScoreValue);
       this.#listOf(scorer, path)?.values.push(kept);

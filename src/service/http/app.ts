@@ -12,12 +12,14 @@ import { validateValue } from '../../contract/validation.ts';
 import { type ErrorDetail, HeddleError } from '../../core/errors.ts';
 import { Refusal } from '../../core/http/refusal.ts';
 import { asRequestId, requestIdHeader } from '../../core/http/request-id.ts';
+import { exactJson, exactNumberAt, replaceExactNumbers } from '../../core/json/exact-number.ts';
 import type { Log } from '../../core/log.ts';
 import { handlers } from '../operations/handlers.ts';
 import type { OperationInput, ServiceContext } from '../operations/operation.ts';
 import { RequestBudget } from '../request-budget.ts';
 import { schemaDigest, storedDigest } from '../storage/schema.ts';
 import type { Authenticate } from './authenticator.ts';
+import { linkPage } from './link-page.ts';
 import { openApiDocument } from './openapi.ts';
 import { readJson } from './read-json.ts';
 import { withUpload } from './read-upload.ts';
@@ -46,13 +48,22 @@ export function createApp(options: AppOptions): Hono<AppEnvironment> {
   });
   for (const path of tracesPaths) app.post(path, (context) => receiveTraces(context, options));
   for (const name of Object.keys(endpoints) as EndpointName[]) {
-    const { method, path } = endpoints[name];
+    const { method, path, alias }: Endpoint = endpoints[name];
     const honoPath = path.replace('{path*}', '/:path{.+}').replaceAll(/\{(\w+)\}/g, ':$1');
-    app.on(method, honoPath, serveEndpoint(name, options));
+    app.on(method, alias === undefined ? [honoPath] : [honoPath, alias], serveEndpoint(name, options));
+  }
+  // The links that SDKs print.
+  app.get('/:entity/:project/weave', (context) => linkPage(projectOf(context)));
+  for (const path of ['/:entity/:project/r/call/:id', '/:entity/:project/weave/calls/:id']) {
+    app.get(path, (context) => linkPage(projectOf(context), context.req.param('id')));
   }
   app.notFound((context) => context.json({ detail: 'Not Found' }, 404));
   app.onError(errorResponse);
   return app;
+}
+
+function projectOf(context: Context): string {
+  return `${context.req.param('entity')}/${context.req.param('project')}`;
 }
 
 function logRequests(log: Log): MiddlewareHandler<AppEnvironment> {
@@ -172,7 +183,7 @@ async function* textParts(values: AsyncIterable<unknown>): AsyncGenerator<string
   let held: string[] = [];
   let chars = 0;
   for await (const value of values) {
-    const line = `${jsonText(value)}\n`;
+    const line = `${jsonLine(value)}\n`;
     held.push(line);
     chars += line.length;
     if (chars < maxHeldChars) continue;
@@ -191,7 +202,7 @@ function jsonLines(values: readonly unknown[]): string {
   const lines: string[] = [];
   let chars = 0;
   for (const value of values) {
-    const line = `${jsonText(value)}\n`;
+    const line = `${jsonLine(value)}\n`;
     chars += line.length;
     if (chars > maxListChars) throw responseTooLarge();
     lines.push(line);
@@ -202,10 +213,18 @@ function jsonLines(values: readonly unknown[]): string {
 /** @throws Refusal 413 for a value whose JSON would be longer than a string can be. */
 function jsonText(value: unknown): string {
   try {
-    return JSON.stringify(value);
+    return exactJson(value);
   } catch (error) {
     throw error instanceof RangeError ? responseTooLarge() : error;
   }
+}
+
+/** Returns a value as JSON without the characters that readers of lines may take for the end of a line. */
+function jsonLine(value: unknown): string {
+  return jsonText(value).replaceAll(
+    /[\u0085\u2028\u2029]/g,
+    (sign) => `\\u${sign.charCodeAt(0).toString(16).padStart(4, '0')}`,
+  );
 }
 
 function responseTooLarge(): Refusal {
@@ -216,8 +235,18 @@ function responseTooLarge(): Refusal {
 const maxDetails = 100;
 
 function validate(schema: z.ZodType, value: unknown, root: 'path' | 'query' | 'body'): unknown {
-  const { data, faults } = validateValue(schema, value, root);
+  let { data, faults } = validateValue(schema, value, root);
+  // Members that take a number need no more than its value.
+  let places = faults?.map(({ loc }) => loc.slice(1)) ?? [];
+  if (replaceExactNumbers(value, places)) {
+    ({ data, faults } = validateValue(schema, value, root));
+    places = faults?.map(({ loc }) => loc.slice(1)) ?? [];
+  }
   if (!faults) return data;
+  for (const [index, fault] of faults.entries()) {
+    const number = exactNumberAt(value, places[index] ?? []);
+    if (number) fault.msg = `${number} cannot be kept exactly as a number`;
+  }
   throw new Refusal(422, `Invalid ${root}`, { body: { detail: faults.slice(0, maxDetails) } });
 }
 

@@ -1,7 +1,7 @@
 import type { ServerResponse } from 'node:http';
 import { createBodyReader } from '../../core/http/body-reader.ts';
 import { Refusal } from '../../core/http/refusal.ts';
-import { InexactNumberError, parseExactJson } from '../../core/json/json-numbers.ts';
+import { parseKeepingNumbers } from '../../core/json/exact-number.ts';
 import { JsonLimitError } from '../../core/json/parse-json.ts';
 import { nextTurn } from '../../core/turns.ts';
 import type { RequestBudget } from '../request-budget.ts';
@@ -18,11 +18,10 @@ const utf8 = new TextDecoder('utf-8', { fatal: true });
 
 /**
  * Reads the JSON body of the request that a response belongs to.
- * @throws Refusal 413 for more than 32 MiB or more memory than the budget allows, 422 for a body that is not JSON in UTF-8, is beyond the limits of JSON or has a
- * number that would change.
+ * @throws Refusal 413 for more than 32 MiB or more memory than the budget allows, 422 for a body that is not JSON in UTF-8 or is beyond the limits of JSON.
  */
 export async function readJson(response: ServerResponse, budget: RequestBudget): Promise<unknown> {
-  return parseBody(await readBytes(response), budget, parseExactJson);
+  return parseBody(await readBytes(response), budget);
 }
 
 /** Reads the body of the request that a response belongs to. @throws Refusal 413 for more than 32 MiB. */
@@ -33,29 +32,21 @@ export async function readBytes(response: ServerResponse): Promise<Buffer> {
 }
 
 /** Parses the bytes of a body, with the same refusals as {@link readJson} except that of its size. */
-export async function parseBody(
-  bytes: Buffer,
-  budget: RequestBudget,
-  parse: (json: string) => unknown,
-): Promise<unknown> {
+export async function parseBody(bytes: Buffer, budget: RequestBudget): Promise<unknown> {
   try {
-    if (bytes.length < longBodyBytes) return parse(utf8.decode(bytes));
+    if (bytes.length < longBodyBytes) return parseKeepingNumbers(utf8.decode(bytes));
     await nextTurn();
     const text = utf8.decode(bytes);
     const memoryBytes = memoryBytesOf(text);
     if (memoryBytes > maxBodyMemoryBytes) throw new Refusal(413, 'The body has too many values: send fewer at once');
     await budget.reserve(memoryBytes, 'send less at once');
     await budget.parse(memoryBytes);
-    const value = parse(text);
+    const value = parseKeepingNumbers(text);
     await budget.parse(memoryBytes);
     return value;
   } catch (error) {
     if (error instanceof Refusal) throw error;
     if (error instanceof JsonLimitError) throw invalidBody(`The body is ${error.message}`, 'value_error');
-    if (error instanceof InexactNumberError) {
-      const detail = error.faults.map((fault) => ({ ...fault, loc: ['body', ...fault.loc] }));
-      throw new Refusal(422, error.message, { body: { detail } });
-    }
     throw invalidBody('The body is not valid JSON in UTF-8', 'json_invalid');
   }
 }

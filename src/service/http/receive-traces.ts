@@ -3,7 +3,7 @@ import { gunzip } from 'node:zlib';
 import type { Context } from 'hono';
 import { projectId } from '../../contract/identifiers.ts';
 import { Refusal } from '../../core/http/refusal.ts';
-import { parseKeepingDigits } from '../../core/json/json-numbers.ts';
+import { parseKeepingNumbers } from '../../core/json/exact-number.ts';
 import { checkJsonLimits } from '../../core/json/parse-json.ts';
 import { recordWhole } from '../operations/calls.ts';
 import type { ServiceContext } from '../operations/operation.ts';
@@ -109,7 +109,7 @@ async function readCalls(
   const parseJson = (text: string): unknown => {
     checkJsonLimits(text);
     charge(memoryBytesOf(text));
-    return parseKeepingDigits(text);
+    return parseKeepingNumbers(text);
   };
   const calls: SpanCall[] = [];
   const rejected: Rejected = { count: 0, reason: '' };
@@ -120,9 +120,7 @@ async function readCalls(
   };
   await budget.parse(bytes.length);
   try {
-    const groups: SpanGroup[] = isJson
-      ? readOtlpJson(await parseBody(bytes, budget, parseKeepingDigits))
-      : decodeTraces(bytes, charge);
+    const groups: SpanGroup[] = isJson ? readOtlpJson(await parseBody(bytes, budget)) : decodeTraces(bytes, charge);
     for (const { resource: given, spans } of groups) {
       const resource = readSpanResource(given, parseJson);
       const project = header ?? projectOfResource(resource) ?? onlyProjectOf(account);

@@ -4,6 +4,7 @@ import type { BodyOf } from '../../contract/endpoints.ts';
 import { HttpClient, type HttpResponse, networkCode, readBody } from '../../core/http/http-client.ts';
 import type { ProxySettings } from '../../core/http/proxies.ts';
 import { Refusal } from '../../core/http/refusal.ts';
+import { exactJson } from '../../core/json/exact-number.ts';
 import { Redactor } from '../../core/secrets/redaction.ts';
 import { digestOf } from '../storage/digest.ts';
 
@@ -116,7 +117,7 @@ export class ModelProvider {
       typeof timeout === 'number' && timeout > 0 ? Math.ceil(Math.min(timeout * 1000, longestTimerMs)) : undefined;
     const deadline = timeoutMs === undefined ? undefined : AbortSignal.timeout(timeoutMs);
     const headers = { ...forwardedHeaders(extra_headers ?? {}), 'Content-Type': 'application/json' };
-    const body = JSON.stringify({ ...rest, ...(messages && { messages }) });
+    const body = exactJson({ ...rest, ...(messages && { messages }) });
     await this.#forward(path, { method: 'POST', headers, body }, response, deadline);
   }
 

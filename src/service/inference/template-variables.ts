@@ -1,6 +1,8 @@
 import { distance } from 'fastest-levenshtein';
 import { fillPlaceholders } from '../../contract/prompts.ts';
 import { Refusal } from '../../core/http/refusal.ts';
+import { exactJson } from '../../core/json/exact-number.ts';
+import { isJsonObject } from '../../core/json/json-object.ts';
 import { ownMember } from '../../core/json/member-at.ts';
 
 /** Maximum number of characters that variables add to all messages; as many bytes as a request may have. */
@@ -35,7 +37,7 @@ function boundedValues(variables: Record<string, unknown>): (name: string) => st
       throw new Refusal(400, `Missing template variable ${shortened(name)}; known variables: ${known}`);
     }
     const value = ownMember(variables, name);
-    const text = texts.get(name) ?? (typeof value === 'string' ? value : JSON.stringify(value));
+    const text = texts.get(name) ?? (typeof value === 'string' ? value : exactJson(value));
     texts.set(name, text);
     addedChars += text.length;
     if (addedChars <= maxAddedChars) return text;
@@ -66,6 +68,6 @@ function fillValue(value: unknown, textOf: (name: string) => string): unknown {
     });
   }
   if (Array.isArray(value)) return value.map((element) => fillValue(element, textOf));
-  if (value === null || typeof value !== 'object') return value;
+  if (!isJsonObject(value)) return value;
   return Object.fromEntries(Object.entries(value).map(([name, member]) => [name, fillValue(member, textOf)]));
 }

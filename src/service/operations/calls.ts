@@ -4,8 +4,8 @@ import { callReference } from '../../contract/references.ts';
 import { appendTo } from '../../core/append-to.ts';
 import { Refusal } from '../../core/http/refusal.ts';
 import { inBatches, inBatchesBySize } from '../../core/in-batches.ts';
-import { isJsonObject } from '../../core/json/json-object.ts';
-import { ownMember } from '../../core/json/member-at.ts';
+import { exactJson } from '../../core/json/exact-number.ts';
+import type { Members } from '../../core/json/json-object.ts';
 import { nextTurn } from '../../core/turns.ts';
 import { referenceExpander } from '../query/expand-references.ts';
 import { countFoundCalls, findCalls } from '../query/find-calls.ts';
@@ -19,6 +19,7 @@ import { isStorableText } from '../storage/storable-text.ts';
 import { createCostAdder } from './costs.ts';
 import { type FeedbackKey, findFeedbackOf, readFeedbackByKeys } from './feedback.ts';
 import { inTransaction, type OperationHandler } from './operation.ts';
+import { warnOfIds } from './warn-of-ids.ts';
 
 /** Reads one recorded call; null when the project has no call with this id. */
 export const readCall: OperationHandler<'readCall'> = async ({ body, maySee, budget }, { database }) => {
@@ -44,7 +45,7 @@ async function* readCalls(
   const { project_id, columns, expand_columns, include_costs, include_feedback } = body;
   const expandReferences = referenceExpander(database, maySee, budget);
   const addCosts = createCostAdder(database, project_id, budget);
-  for await (const found of findCalls(database, body, budget)) {
+  for await (const found of findCalls(database, body, { maySee, budget })) {
     const calls = found.map((call) => selectColumns(call, columns ?? []));
     if (expand_columns?.length) await expandReferences(calls, expand_columns);
     if (include_costs) await addCosts(calls);
@@ -74,7 +75,10 @@ async function* withFeedback(
     const feedback = await readFeedbackByKeys(database, project_id, keys, budget);
     for (const entry of batch) {
       const summary = Object(entry.call.summary ?? {}) as Record<string, unknown>;
-      const found = entry.keys.flatMap((key) => feedback.get(key) ?? []);
+      const found = entry.keys.flatMap((key) => {
+        const { project_id: _, queue_id: __, ...given } = (feedback.get(key) ?? {}) as Members;
+        return 'id' in given ? [given] : [];
+      });
       entry.call.summary = { ...summary, weave: { ...Object(summary.weave), feedback: found } };
       yield entry.call;
       // The caller may keep the call, but not the feedback, whose memory is released.
@@ -88,31 +92,34 @@ async function* withFeedback(
  * Counts the recorded calls that match; no more than `limit`, if the request has one, and then tells whether there are more.
  * @throws Refusal 422 for a query that cannot be evaluated.
  */
-export const countCalls: OperationHandler<'countCalls'> = async ({ body, budget }, { database }) => {
-  const { limit } = body;
-  if (limit == null) return { count: await countFoundCalls(database, body, Number.MAX_SAFE_INTEGER, budget) };
-  const count = await countFoundCalls(database, body, limit + 1, budget);
+export const countCalls: OperationHandler<'countCalls'> = async ({ body, maySee, budget }, { database }) => {
+  const { limit, include_total_storage_size, ...selection } = body;
+  const access = { maySee, budget };
+  if (include_total_storage_size) {
+    let count = 0;
+    let total_storage_size_bytes = 0;
+    for await (const calls of findCalls(database, { ...selection, limit }, access)) {
+      count += calls.length;
+      for (const { attributes, inputs, output, summary } of calls) {
+        total_storage_size_bytes += exactJson([attributes, inputs, output, summary]).length;
+      }
+    }
+    return { count, total_storage_size_bytes };
+  }
+  if (limit == null) return { count: await countFoundCalls(database, body, Number.MAX_SAFE_INTEGER, access) };
+  const count = await countFoundCalls(database, body, limit + 1, access);
   return { count: Math.min(count, limit), has_more: count > limit };
 };
 
 /** Members that every response has. */
 const requiredMembers = ['id', 'project_id', 'trace_id', 'op_name', 'started_at'];
 
-/** Keeps the given columns of a call, like `inputs` or only `inputs.question`, and empties its other members. */
+/** Keeps the members of a call that columns name, such as `inputs` for `inputs.question`, and empties the others. */
 function selectColumns(call: RecordedCall, columns: readonly string[]): RecordedCall {
   if (columns.length === 0) return call;
-  const paths = [...requiredMembers, ...columns].map((column) => column.split('.'));
-  return { ...emptyMembers, ...(project(call, paths) as RecordedCall) };
-}
-
-/** Projects a value onto paths of member names; a path that leads into a list or a scalar keeps all of it. */
-function project(value: unknown, paths: string[][]): unknown {
-  if (!isJsonObject(value) || paths.some(({ length }) => length === 0)) return value;
-  const nextPaths = new Map<string, string[][]>();
-  for (const [name = '', ...rest] of paths) {
-    if (Object.hasOwn(value, name)) appendTo(nextPaths, name, rest);
-  }
-  return Object.fromEntries([...nextPaths].map(([name, paths]) => [name, project(ownMember(value, name), paths)]));
+  const names = new Set([...requiredMembers, ...columns.map((column) => column.split('.', 1)[0])]);
+  const kept = Object.entries(call).filter(([name]) => names.has(name));
+  return { ...emptyMembers, ...(Object.fromEntries(kept) as RecordedCall) };
 }
 
 /** Maximum number of events in one transaction, so that other requests need not wait for a whole batch of megabytes. */
@@ -123,8 +130,12 @@ const eventsPerTransaction = 500;
  * which sending the batch again does not change.
  * @throws Refusal 400 for text that cannot be stored.
  */
-export const recordCalls: OperationHandler<'recordCalls'> = async ({ body: { batch }, account }, { database }) => {
+export const recordCalls: OperationHandler<'recordCalls'> = async ({ body: { batch }, account }, { database, log }) => {
   checkStorable(batch.map(({ req }) => ('start' in req ? req.start : req.end)));
+  warnOfIds(
+    batch.flatMap(({ req }) => ('start' in req ? [req.start] : [])),
+    log,
+  );
   const res: { id?: string; trace_id?: string }[] = [];
   // A start without an id that is sent again is another call, so all of such a batch is recorded, or nothing.
   const hasIds = batch.every(({ req }) => !('start' in req) || req.start.id);
@@ -146,10 +157,11 @@ function checkStorable(events: readonly object[]): void {
   throw new Refusal(400, 'Text contains a NUL character or an unpaired surrogate, which cannot be stored');
 }
 
-/** Records the start of a call in a write transaction. */
-export const startCall = inTransaction('startCall', (transaction, { body, account }) =>
-  recordStart(transaction, body.start, account),
-);
+/** Records the start of a call. */
+export const startCall: OperationHandler<'startCall'> = async ({ body, account }, { database, log }) => {
+  warnOfIds([body.start], log);
+  return database.write((transaction) => recordStart(transaction, body.start, account));
+};
 
 async function recordStart(transaction: Transaction, start: StartedCall, account: string) {
   const [started] = await recordEvents(transaction, account, { starts: [start], ends: [] });
@@ -163,10 +175,14 @@ export const endCall = inTransaction('endCall', async (transaction, { body, acco
 });
 
 /** Records the start of a call of the project that the path names. @throws Refusal 400 for a call of another project. */
-export const startCallInProject = inTransaction('startCallInProject', async (transaction, { path, body, account }) => {
+export const startCallInProject: OperationHandler<'startCallInProject'> = async (
+  { path, body, account },
+  { database, log },
+) => {
   checkSameProject(path, [body.start]);
-  return recordStart(transaction, body.start, account);
-});
+  warnOfIds([body.start], log);
+  return database.write((transaction) => recordStart(transaction, body.start, account));
+};
 
 /** Records the end of a call of the project that the path names. @throws Refusal 400 for a call of another project. */
 export const endCallInProject = inTransaction('endCallInProject', async (transaction, { path, body, account }) => {
@@ -182,10 +198,11 @@ export const endCallInProject = inTransaction('endCallInProject', async (transac
  */
 export const completeCalls: OperationHandler<'completeCalls'> = async (
   { path, body: { batch }, account },
-  { database },
+  { database, log },
 ) => {
   checkSameProject(path, batch);
   checkStorable(batch);
+  warnOfIds(batch, log);
   await recordWhole(database, account, batch);
   return {};
 };

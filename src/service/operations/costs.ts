@@ -1,9 +1,10 @@
 import type { RecordedCall } from '../../contract/calls.ts';
 import type { StoredCost } from '../../contract/costs.ts';
 import { appendTo } from '../../core/append-to.ts';
+import { floatNumber, plainNumber } from '../../core/json/exact-number.ts';
 import type { Members } from '../../core/json/json-object.ts';
 import { ownMember } from '../../core/json/member-at.ts';
-import { normalizeTimestamp } from '../../core/timestamps.ts';
+import { normalizeTimestamp, shortTimestamp, withoutZone } from '../../core/timestamps.ts';
 import { allOf, ComparedRecord, compileCondition, idsIn } from '../query/condition.ts';
 import { sortRecords } from '../query/sort-records.ts';
 import type { RequestBudget } from '../request-budget.ts';
@@ -31,7 +32,7 @@ export const createCosts = inTransaction('createCosts', async (transaction, { bo
         completion_token_cost: price.completion_token_cost,
         prompt_token_cost_unit: price.prompt_token_cost_unit ?? 'USD',
         completion_token_cost_unit: price.completion_token_cost_unit ?? 'USD',
-        effective_date: price.effective_date == null ? now : normalizeTimestamp(price.effective_date)!,
+        effective_date: price.effective_date == null ? now : shortTimestamp(normalizeTimestamp(price.effective_date)!),
         created_at: now,
         created_by: account,
       })
@@ -47,7 +48,11 @@ export const createCosts = inTransaction('createCosts', async (transaction, { bo
 export const queryCosts: OperationHandler<'queryCosts'> = async ({ body, budget }, { database }) => {
   const { project_id, query, sort_by, fields } = body;
   const rows = await readPrices(database, project_id, budget);
-  const costs: StoredCost[] = rows.map(({ project_id: _, created_at: _time, created_by: _account, ...cost }) => cost);
+  const costs: StoredCost[] = rows.map(({ project_id: _, created_at: _time, created_by: _account, ...cost }) => ({
+    ...cost,
+    ...asFloats(cost),
+    effective_date: withoutZone(cost.effective_date),
+  }));
   const condition = query ? compileCondition(query.$expr) : allOf([]);
   const accepted: StoredCost[] = [];
   for (const cost of costs) {
@@ -98,7 +103,8 @@ export function createCostAdder(
         if (!ofModel) continue;
         await budget.scan(ofModel.length, 1);
         // The price that applied last when the call started; if none did, the latest.
-        const price = ofModel.find(({ effective_date }) => effective_date <= (call.started_at ?? '')) ?? ofModel[0]!;
+        const startedAt = Date.parse(call.started_at ?? '');
+        const price = ofModel.find(({ effective_date }) => Date.parse(effective_date) <= startedAt) ?? ofModel[0]!;
         costs.push([llm_id, costOf(price, Object(usage) as Members)]);
       }
       if (costs.length === 0) continue;
@@ -119,9 +125,19 @@ function compareTexts(a: string, b: string): number {
   return a === b ? 0 : a < b ? -1 : 1;
 }
 
+function asFloats({
+  prompt_token_cost,
+  completion_token_cost,
+}: Pick<Tables['costs'], 'prompt_token_cost' | 'completion_token_cost'>) {
+  return {
+    prompt_token_cost: floatNumber(prompt_token_cost),
+    completion_token_cost: floatNumber(completion_token_cost),
+  };
+}
+
 function costOf({ project_id, id: _, llm_id: _llm, ...price }: Tables['costs'], usage: Members): Members {
   const count = (...names: string[]): number =>
-    Number(names.map((name) => ownMember(usage, name)).find((value) => typeof value === 'number') ?? 0);
+    Number(names.map((name) => plainNumber(ownMember(usage, name))).find((value) => typeof value === 'number') ?? 0);
   const prompt_tokens = count('prompt_tokens', 'input_tokens');
   const completion_tokens = count('completion_tokens', 'output_tokens');
   return {
@@ -129,9 +145,12 @@ function costOf({ project_id, id: _, llm_id: _llm, ...price }: Tables['costs'], 
     completion_tokens,
     requests: count('requests'),
     total_tokens: count('total_tokens'),
-    prompt_tokens_total_cost: prompt_tokens * price.prompt_token_cost,
-    completion_tokens_total_cost: completion_tokens * price.completion_token_cost,
+    prompt_tokens_total_cost: floatNumber(prompt_tokens * price.prompt_token_cost),
+    completion_tokens_total_cost: floatNumber(completion_tokens * price.completion_token_cost),
     ...price,
+    ...asFloats(price),
+    effective_date: withoutZone(price.effective_date).replace('T', ' '),
+    created_at: withoutZone(price.created_at).replace('T', ' '),
     pricing_level: 'project',
     pricing_level_id: project_id,
   };

@@ -53,7 +53,11 @@ async function* readRuns(
   let sent = 0;
   const call_ids = evaluation_run_ids?.length ? { call_ids: evaluation_run_ids } : {};
   const columns = ['attributes', 'inputs', 'summary', 'ended_at', 'exception'];
-  for await (const calls of findCalls(database, { project_id, filter: { ...filter, ...call_ids }, columns }, budget)) {
+  for await (const calls of findCalls(
+    database,
+    { project_id, filter: { ...filter, ...call_ids }, columns },
+    { budget },
+  )) {
     for (const run of calls.map(toRun)) {
       if (evaluations?.length && !evaluations.includes(run.evaluation ?? '')) continue;
       if (models?.length && !models.includes(run.model ?? '')) continue;
@@ -81,12 +85,17 @@ function toRun(call: RecordedCall): EvaluationRun {
     evaluation_run_id: call.id,
     evaluation: text(attributes.evaluation ?? inputs.self ?? inputs.this),
     model: text(attributes.model ?? inputs.model),
-    status: text(objectOrEmpty(objectOrEmpty(call.summary).weave).status),
+    status: statusOf(text(objectOrEmpty(objectOrEmpty(call.summary).weave).status)),
     started_at: call.started_at,
     finished_at: call.ended_at,
     summary: objectOrEmpty(call.summary),
-    source_evaluation_run_id: typeof source_evaluation_run_id === 'string' ? source_evaluation_run_id : null,
+    ...(typeof source_evaluation_run_id === 'string' && { source_evaluation_run_id }),
   };
+}
+
+/** Returns the status of a run: a call of which an operation failed has completed too. */
+function statusOf(status: string): string {
+  return status === 'success' || status === 'descendant_error' ? 'completed' : status;
 }
 
 /**
@@ -296,7 +305,7 @@ async function* readMarked<Value>(
   const traces = evaluation_run_id === undefined ? {} : { trace_ids: [run?.trace_id ?? evaluation_run_id] };
   const query = { $expr: { $and: [isEqual(mark, 'true'), ...ofRun] } };
   const body = { project_id, filter: traces, query, limit: limit ?? null, offset: offset ?? null };
-  for await (const calls of findCalls(database, body, budget)) yield* calls.map(toValue);
+  for await (const calls of findCalls(database, body, { budget })) yield* calls.map(toValue);
 }
 
 async function requireCall(

@@ -4,8 +4,11 @@ import { annotationFeedbackType, type StoredFeedback } from '../../contract/feed
 import { parseReference } from '../../contract/references.ts';
 import { Refusal } from '../../core/http/refusal.ts';
 import { inBatches, inBatchesBySize } from '../../core/in-batches.ts';
-import { canonicalJson } from '../../core/json/canonical-json.ts';
+import { sortedMembers } from '../../core/json/canonical-json.ts';
+import { parseStoredJson, storedJson, withPlainNumbers } from '../../core/json/exact-number.ts';
+import type { Members } from '../../core/json/json-object.ts';
 import { fitsSchema } from '../../core/json/json-schema.ts';
+import { withoutZone } from '../../core/timestamps.ts';
 import {
   allOf,
   ComparedRecord,
@@ -26,6 +29,7 @@ import { findQueue } from '../storage/queue-rows.ts';
 import { totalOrder } from '../storage/total-order.ts';
 import { inTransaction, type OperationHandler } from './operation.ts';
 import { pickMembers } from './pick-members.ts';
+import { withEmojiNames } from './reaction-payload.ts';
 
 type FeedbackRow = Omit<Tables['feedback'], 'memory_bytes'>;
 const columns = Object.keys(tables.feedback.columns).filter(
@@ -83,12 +87,13 @@ export async function storeFeedback(
   account: string,
 ): Promise<ResultOf<'createFeedback'>> {
   const [newId = ''] = newIds(1);
+  const payload = body.feedback_type === 'wandb.reaction.1' ? await withEmojiNames(body.payload) : body.payload;
   const feedback: FeedbackRow = {
     project_id: body.project_id,
     id: body.id ?? newId,
     weave_ref: body.weave_ref,
     feedback_type: body.feedback_type,
-    payload: canonicalJson(body.payload),
+    payload: storedJson(payload, sortedMembers),
     annotation_ref: body.annotation_ref ?? null,
     runnable_ref: body.runnable_ref ?? null,
     call_ref: body.call_ref ?? null,
@@ -113,8 +118,8 @@ export async function storeFeedback(
   if (contentMembers.some((member) => stored[member] !== feedback[member])) {
     throw new Refusal(409, `Feedback ${feedback.id} exists with other content`);
   }
-  const { id, created_at, wb_user_id, payload } = stored;
-  return { id, created_at, wb_user_id, payload: JSON.parse(payload) };
+  const { id, created_at, wb_user_id } = stored;
+  return { id, created_at, wb_user_id, payload: parsePayload(stored.payload) };
 }
 
 /**
@@ -135,23 +140,28 @@ async function timeAfterLatest(
   return latest === null || latest < now ? now : new Date(Date.parse(latest) + 1).toISOString();
 }
 
-/** The members that feedback has whichever members a request asks for. */
-const requiredMembers = ['id', 'weave_ref', 'feedback_type', 'payload', 'created_at'];
 const sortColumns = ['created_at', 'id', 'wb_user_id', 'feedback_type', 'weave_ref'] as const;
 const conditionColumns: ConditionColumns = {
   texts: columns.filter((column) => column !== 'payload' && column !== 'created_at'),
-  times: ['created_at'],
+  times: { created_at: 1000 },
+  checkField(path) {
+    if ((columns as readonly string[]).includes(path.split('.', 1)[0]!)) return;
+    throw new Refusal(400, `Unknown field: ${path.slice(0, 200).toWellFormed()}`);
+  },
+  kindOf: (path) => (path === 'created_at' ? 'other' : path.startsWith('payload') ? 'json' : 'text'),
 };
 
 /**
  * Reads feedback, by default the oldest first.
- * @throws Refusal 422 for a query that cannot be evaluated, 413 for feedback that is too large together.
+ * @throws Refusal 422 for a query that cannot be evaluated, 400 for an unknown field, 413 for feedback that is too large together.
  */
 export const queryFeedback: OperationHandler<'queryFeedback'> = async ({ body, budget }, { database }) => {
   const { project_id, query, sort_by, fields } = body;
   const offset = body.offset ?? 0;
   const limit = body.limit ?? Number.MAX_SAFE_INTEGER;
   const condition = query ? compileCondition(query.$expr, conditionColumns) : allOf([]);
+  const names = fields?.filter((name) => name !== countField) ?? [];
+  for (const name of [...names, ...(sort_by ?? []).map(({ field }) => field)]) conditionColumns.checkField?.(name);
   const { isExact } = condition;
   const keys = await database.read((transaction) => {
     let rows = selectKeys(transaction, project_id).where(joinParts(condition.parts));
@@ -162,7 +172,6 @@ export const queryFeedback: OperationHandler<'queryFeedback'> = async ({ body, b
   });
   budget.hold(keys.length * bytesPerKey, hint);
   const end = isExact ? keys.length : offset + limit;
-  const members = fields?.length ? [...requiredMembers, ...fields] : undefined;
   const found: StoredFeedback[] = [];
   for (const batch of feedbackBatches(keys)) {
     if (found.length >= end) break;
@@ -174,8 +183,14 @@ export const queryFeedback: OperationHandler<'queryFeedback'> = async ({ body, b
     }
   }
   const page = isExact ? found : found.slice(offset, end);
+  // The count is one row, whatever else is asked for. Its members and those of chosen fields are fewer than the schema has.
+  if (fields?.includes(countField)) return { result: [{ [countField]: page.length } as object as StoredFeedback] };
+  const members = names.map((name) => name.split('.', 1)[0]!);
   return { result: page.map((feedback) => pickMembers(feedback, members)) };
 };
+
+/** The field that stands for the number of feedbacks. */
+const countField = 'count(*)';
 
 async function isAccepted(
   { accepts, scans }: Condition,
@@ -263,10 +278,17 @@ export async function readFeedbackByKeys(
       const row = rowsByKey.get(nameOf(key));
       if (!row) continue;
       await budget.parse(key.memory_bytes);
-      feedback.set(key, Object.assign(row, { payload: JSON.parse(row.payload) }));
+      feedback.set(
+        key,
+        Object.assign(row, { payload: parsePayload(row.payload), created_at: withoutZone(row.created_at) }),
+      );
     }
   }
   return feedback;
+}
+
+function parsePayload(json: string): Members {
+  return parseStoredJson(json) as Members;
 }
 
 function nameOf({ id, wb_user_id }: Pick<FeedbackKey, 'id' | 'wb_user_id'>): string {
@@ -378,7 +400,8 @@ async function checkAnnotation(
   if (!field) throw refused(`annotation_ref ${annotation_ref} not found`);
   if (!field.isField) throw refused('annotation_ref is not an AnnotationSpec');
   await budget.scan(field.bytes, scansPerCheck);
-  if (!fitsSchema(field.schema, payload.value)) throw refused('the value does not fit the schema of the field');
+  if (!fitsSchema(field.schema, withPlainNumbers(payload.value)))
+    throw refused('the value does not fit the schema of the field');
 }
 
 function checkScore({ runnable_ref, call_ref, feedback_type }: BodyOf<'createFeedback'>): void {

@@ -6,6 +6,7 @@ import * as evaluationRuns from './evaluation-runs.ts';
 import * as evaluations from './evaluations.ts';
 import * as feedback from './feedback.ts';
 import * as files from './files.ts';
+import * as graphql from './graphql.ts';
 import * as inference from './inference.ts';
 import * as itemSummary from './item-summary.ts';
 import * as objects from './objects.ts';
@@ -14,6 +15,8 @@ import * as projects from './projects.ts';
 import * as queueItems from './queue-items.ts';
 import * as queues from './queues.ts';
 import * as tables from './tables.ts';
+import * as threads from './threads.ts';
+import * as usage from './usage.ts';
 
 /** The handler of each operation, which a file of this folder exports under its name; an operation without one does not compile. */
 export const handlers: { [Name in EndpointName]: OperationHandler<Name> } = {
@@ -24,6 +27,7 @@ export const handlers: { [Name in EndpointName]: OperationHandler<Name> } = {
   ...evaluations,
   ...feedback,
   ...files,
+  ...graphql,
   ...inference,
   ...itemSummary,
   ...objects,
@@ -31,4 +35,6 @@ export const handlers: { [Name in EndpointName]: OperationHandler<Name> } = {
   ...queueItems,
   ...queues,
   ...tables,
+  ...threads,
+  ...usage,
 };

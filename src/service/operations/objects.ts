@@ -2,12 +2,14 @@ import type { ExpressionBuilder } from 'kysely';
 import * as z from 'zod';
 import type { BodyOf } from '../../contract/endpoints.ts';
 import { classMembers, type ObjectVersion, type StoredObject } from '../../contract/objects.ts';
-import { objectNamePattern, parsePartReference } from '../../contract/references.ts';
+import { objectNamePattern, type PartReference, parsePartReference } from '../../contract/references.ts';
 import { llmModel, llmModelClass } from '../../contract/scorers.ts';
 import { Refusal } from '../../core/http/refusal.ts';
 import { inBatches, inBatchesBySize } from '../../core/in-batches.ts';
+import { exactJson, parseStoredJson } from '../../core/json/exact-number.ts';
+import { objectOrEmpty } from '../../core/json/json-object.ts';
 import type { RequestBudget } from '../request-budget.ts';
-import type { Database } from '../storage/database.ts';
+import type { Database, Transaction } from '../storage/database.ts';
 import type { Tables } from '../storage/database-tables.ts';
 import { inChunks } from '../storage/in-chunks.ts';
 import { memoryBytesOf, totalMemoryOf } from '../storage/memory-bytes.ts';
@@ -18,11 +20,11 @@ import { inTransaction, type OperationHandler, type OperationInput } from './ope
 
 /**
  * Stores a version of an object; storing the same content again returns the existing version.
- * @throws Refusal 400 for an invalid name, or a value that does not fit the class.
+ * @throws Refusal 403 for an invalid name, 400 for a value that does not fit the class.
  */
 export const createObject = inTransaction('createObject', async (transaction, { body: { obj }, account }) => {
   const { project_id, object_id, builtin_object_class } = obj;
-  if (!objectNamePattern.test(object_id)) throw new Refusal(400, `Invalid object name: ${object_id}`);
+  if (!objectNamePattern.test(object_id)) throw new Refusal(403, `Invalid object name: ${object_id}`);
   const content = builtin_object_class ? withClass(obj.val, builtin_object_class) : obj.val;
   const { digest } = await putVersion(transaction, {
     project_id,
@@ -90,7 +92,7 @@ function classesOf(val: unknown): Pick<Tables['objects'], 'kind' | 'base_object_
 export const readObject = inTransaction('readObject', async (transaction, { body, budget }) => {
   const { project_id, object_id, digest } = body;
   const row = await findVersion(transaction, { project_id, object_id, version: digest });
-  if (!row) throw new Refusal(404, `Object ${object_id}:${digest} not found`);
+  if (!row) throw await versionNotFound(transaction, body);
   budget.hold(row.memory_bytes);
   const latest = await versionsOf(transaction, body)
     .select(({ fn }) => fn.max('version_index').as('latest_index'))
@@ -123,8 +125,34 @@ export const deleteObject = inTransaction('deleteObject', async (transaction, { 
       .where('digest', 'in', chunk)
       .execute(),
   );
+  const deleted_at = new Date().toISOString();
+  await inChunks(deleted, (chunk) =>
+    transaction
+      .insertInto('deleted_versions')
+      .values(chunk.map((digest) => ({ project_id, object_id, digest, deleted_at })))
+      .onConflict((conflict) => conflict.columns(['project_id', 'object_id', 'digest']).doUpdateSet({ deleted_at }))
+      .execute(),
+  );
   return { num_deleted: deleted.length };
 });
+
+/** Returns the refusal of a version that does not exist, which tells when it was deleted. */
+async function versionNotFound(
+  transaction: Transaction,
+  { project_id, object_id, digest }: BodyOf<'readObject'>,
+): Promise<Refusal> {
+  const deleted = await transaction
+    .selectFrom('deleted_versions')
+    .select('deleted_at')
+    .where('project_id', '=', project_id)
+    .where('object_id', '=', object_id)
+    .where('digest', '=', digest)
+    .executeTakeFirst();
+  if (!deleted) return new Refusal(404, `Object ${object_id}:${digest} not found`);
+  const { deleted_at } = deleted;
+  const reason = `Object ${object_id}:${digest} was deleted at ${deleted_at}`;
+  return new Refusal(404, reason, { body: { reason, deleted_at } });
+}
 
 /** Selects the index of the latest version of an object. */
 function latestIndex({ selectFrom }: ExpressionBuilder<Tables, 'objects'>) {
@@ -216,8 +244,8 @@ async function* readVersions(
 }
 
 /**
- * Reads the values of references, in their order; null for one that does not resolve, or that the account may not see.
- * @throws Refusal 400 for text that is not a reference, or whose version is not a digest; 413 for values that are too large
+ * Reads the values of references, in their order; null for a part that does not exist.
+ * @throws Refusal 400 for text that is not a reference, or whose version is not a digest; 404 for an object that does not exist, or that the account may not see; 413 for values that are too large
  * in total.
  */
 export const readReferences: OperationHandler<'readReferences'> = async (
@@ -228,17 +256,16 @@ export const readReferences: OperationHandler<'readReferences'> = async (
   const known = new Map<string, { value: unknown; chars: number }>();
   const read = createPartReader(database, maySee, budget);
   const tooLarge = 'read fewer references at once';
-  for (const ref of refs) {
-    const parsed = parsePartReference(ref);
-    if (!parsed) throw new Refusal(400, `Invalid ref: ${ref}`);
-    const { version } = parsed.object;
-    if (version !== undefined && /^(latest|v\d+)$/.test(version)) {
-      throw new Refusal(400, `Refs need a digest, not ${version}: ${ref}`);
-    }
+  const parsedRefs = refs.map(parseDigestReference);
+  for (const [index, parsed] of parsedRefs.entries()) {
+    const ref = refs[index]!;
     let entry = known.get(ref);
     if (!entry) {
       const value = (await read(parsed)) ?? null;
-      const json = JSON.stringify(value);
+      const { object } = parsed;
+      const isUnknown = value === null && object.kind !== 'table' && (await read({ object, path: [] })) === undefined;
+      if (isUnknown) throw new Refusal(404, `Ref not found: ${ref}`);
+      const json = exactJson(value);
       await budget.parse(json.length);
       budget.hold(memoryBytesOf(json), tooLarge);
       entry = { value, chars: json.length };
@@ -251,6 +278,15 @@ export const readReferences: OperationHandler<'readReferences'> = async (
   return { vals };
 };
 
+/** @throws Refusal 400 for text that is not a reference, or whose version is not a digest. */
+function parseDigestReference(ref: string): PartReference {
+  const parsed = parsePartReference(ref);
+  if (!parsed) throw new Refusal(400, `Invalid ref: ${ref}`);
+  const { version } = parsed.object;
+  if (version === undefined || !/^(latest|v\d+)$/.test(version)) return parsed;
+  throw new Refusal(400, `Refs need a digest, not ${version}: ${ref}`);
+}
+
 /** Lists every version of a project's evaluations, the oldest first. */
 export const listEvaluations: OperationHandler<'listEvaluations'> = async (input, { database }) =>
   listObjects(database, input, 'evaluation');
@@ -262,6 +298,18 @@ export const listDatasets: OperationHandler<'listDatasets'> = async (input, { da
 /** Lists every version of a project's scorers, the oldest first. */
 export const listScorers: OperationHandler<'listScorers'> = async (input, { database }) =>
   listObjects(database, input, 'scorer');
+
+/** Reads a version of a dataset, with the reference to its rows. @throws Refusal 404 when there is none. */
+export const readDatasetVersion = inTransaction('readDatasetVersion', async (transaction, { path, budget }) => {
+  const { entity, project, object_id, digest: version } = path;
+  const row = await findVersion(transaction, { project_id: `${entity}/${project}`, object_id, version });
+  if (row?.base_object_class !== objectClasses.dataset[0]) {
+    throw new Refusal(404, `Object ${object_id}:${version} not found`);
+  }
+  budget.hold(row.memory_bytes);
+  const dataset = toVersion({ ...row, latest_index: null }, row.content);
+  return { ...toListed(dataset, 'dataset'), rows: objectOrEmpty(dataset.val).rows };
+});
 
 async function* listObjects(
   database: Database,
@@ -323,7 +371,7 @@ function toVersion(row: FoundVersion, content: string | undefined): ObjectVersio
     ...version,
     is_latest: row.version_index === latest_index ? 1 : 0,
     deleted_at: null,
-    val: content === undefined ? {} : withMarks(JSON.parse(content), row),
+    val: content === undefined ? {} : withMarks(parseStoredJson(content), row),
     wb_user_id: created_by,
     size_bytes: content === undefined ? null : Buffer.byteLength(content),
   };

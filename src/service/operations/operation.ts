@@ -7,6 +7,7 @@ import {
   type QueryOf,
   type ResultOf,
 } from '../../contract/endpoints.ts';
+import type { Log } from '../../core/log.ts';
 import type { ModelProvider } from '../inference/model-provider.ts';
 import type { MemoryPool, RequestBudget } from '../request-budget.ts';
 import type { EvaluationRunner } from '../runs/evaluation-runner.ts';
@@ -19,6 +20,7 @@ export interface ServiceContext {
   modelProvider: ModelProvider | undefined;
   runner: EvaluationRunner;
   memoryPool: MemoryPool;
+  log: Log;
 }
 
 /** An authenticated and validated request for the operation of an endpoint. */

@@ -1,3 +1,4 @@
+import type { Transaction } from '../storage/database.ts';
 import { inTransaction } from './operation.ts';
 
 /** Lists the projects that have queues, objects or recorded calls, with the number of their queues. */
@@ -8,13 +9,19 @@ export const listProjects = inTransaction('listProjects', async (transaction, { 
     .where('deleted_at', 'is', null)
     .groupBy('project_id')
     .execute();
-  const others = await transaction
+  // PostgreSQL's driver returns counts as strings.
+  const queues = new Map(counts.map(({ project_id, queues }) => [project_id, Number(queues)]));
+  const ids = (await projectIds(transaction)).filter(maySee).sort();
+  return { projects: ids.map((project_id) => ({ project_id, queues: queues.get(project_id) ?? 0 })) };
+});
+
+/** Returns the ids of the projects that have queues, objects or recorded calls. */
+export async function projectIds(transaction: Transaction): Promise<string[]> {
+  const rows = await transaction
     .selectFrom('objects')
     .select('project_id')
     .union(transaction.selectFrom('calls').select('project_id'))
+    .union(transaction.selectFrom('queues').select('project_id').where('deleted_at', 'is', null))
     .execute();
-  // PostgreSQL's driver returns counts as strings.
-  const queues = new Map(counts.map(({ project_id, queues }) => [project_id, Number(queues)]));
-  const ids = [...new Set([...queues.keys(), ...others.map(({ project_id }) => project_id)])].filter(maySee).sort();
-  return { projects: ids.map((project_id) => ({ project_id, queues: queues.get(project_id) ?? 0 })) };
-});
+  return rows.map(({ project_id }) => project_id);
+}

@@ -10,6 +10,7 @@ import {
 } from '../../contract/queue-items.ts';
 import { callReference } from '../../contract/references.ts';
 import { Refusal } from '../../core/http/refusal.ts';
+import { shortTimestamp, withoutZone } from '../../core/timestamps.ts';
 import { addItems } from '../admin/import-items.ts';
 import type { RequestBudget } from '../request-budget.ts';
 import type { Database, Transaction } from '../storage/database.ts';
@@ -265,6 +266,10 @@ function toItem(row: Tables['queue_items'], position: number | null = null): Que
   // Changes the row: copying the rows of a large page would take longer than to read them.
   return Object.assign(row, {
     annotator_user_id: row.annotator_user_id ?? '',
+    call_started_at: withoutZone(shortTimestamp(row.call_started_at)),
+    call_ended_at: row.call_ended_at && withoutZone(shortTimestamp(row.call_ended_at)),
+    created_at: withoutZone(row.created_at),
+    updated_at: withoutZone(row.updated_at),
     display_fields: JSON.parse(row.display_fields),
     position_in_queue: position,
   });

@@ -1,6 +1,7 @@
 import type { TableRow } from '../../contract/tables.ts';
 import { Refusal } from '../../core/http/refusal.ts';
 import { inBatchesBySize } from '../../core/in-batches.ts';
+import { parseStoredJson } from '../../core/json/exact-number.ts';
 import { nextTurn, Pacer } from '../../core/turns.ts';
 import { sortRecords } from '../query/sort-records.ts';
 import type { RequestBudget } from '../request-budget.ts';
@@ -190,7 +191,7 @@ async function readRows(
       );
       for (const { row_index, row_digest, content, memory_bytes } of found) {
         await budget.parse(memory_bytes);
-        rows.push({ digest: row_digest, val: JSON.parse(content), original_index: row_index });
+        rows.push({ digest: row_digest, val: parseStoredJson(content), original_index: row_index });
       }
     }
     last = places.at(-1)?.row_index ?? last;

@@ -1,3 +1,4 @@
+import { ExactNumber, floatNumber } from '../../core/json/exact-number.ts';
 import { isJsonObject } from '../../core/json/json-object.ts';
 import { memberAt } from '../../core/json/member-at.ts';
 import type { AttributeName } from './conventions.ts';
@@ -59,7 +60,7 @@ function readValue(value: unknown, depth: number): unknown {
 /** JSON has no such numbers; OTLP's JSON encoding has these names for them. */
 function doubleOf(value: unknown): unknown {
   const number = Number(value);
-  return Number.isFinite(number) ? number : `${number}`;
+  return Number.isFinite(number) ? floatNumber(number) : `${number}`;
 }
 
 function parsed(value: unknown, parseJson: ParseJson): unknown {
@@ -129,10 +130,10 @@ function withLists(value: unknown): unknown {
   return isList ? entries.map(([, member]) => member) : Object.fromEntries(entries);
 }
 
-/** Returns an integer as a number, or as its digits if a number would change it. */
-export function exactInteger(value: bigint): number | string {
+/** Returns an integer as a number that is written with its digits. */
+export function exactInteger(value: bigint): number | ExactNumber {
   const digits = `${value}`;
-  return `${Number(value)}` === digits ? Number(value) : digits;
+  return `${Number(value)}` === digits ? Number(value) : new ExactNumber(digits);
 }
 
 /** Reads text of a message; missing text is empty. @throws SpanFault for another value. */
@@ -146,7 +147,8 @@ export function stringOf(value: unknown, name: string): string {
 export function integerOf(value: unknown, name: string): bigint {
   if (value == null) return 0n;
   if (typeof value === 'number' && Number.isInteger(value)) return BigInt(value);
-  if (typeof value === 'string' && /^-?\d{1,20}$/.test(value)) return BigInt(value);
+  const digits = value instanceof ExactNumber ? `${value}` : value;
+  if (typeof digits === 'string' && /^-?\d{1,20}$/.test(digits)) return BigInt(digits);
   throw new SpanFault(`${name} must be an integer of 64 bits`);
 }
 

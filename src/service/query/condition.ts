@@ -1,27 +1,57 @@
 import { type Expression, expressionBuilder, type SqlBool, sql } from 'kysely';
 import { Refusal } from '../../core/http/refusal.ts';
+import { ExactNumber, plainNumber } from '../../core/json/exact-number.ts';
 import type { Members } from '../../core/json/json-object.ts';
 import { ownMember } from '../../core/json/member-at.ts';
 import { valueText } from '../../core/json/value-text.ts';
-import { normalizeTimestamp } from '../../core/timestamps.ts';
+import { microsecondsOf, normalizeTimestamp, shortTimestamp, timestampOf } from '../../core/timestamps.ts';
 import type { Database } from '../storage/database.ts';
 import { isStorableText } from '../storage/storable-text.ts';
 import { includesText } from './includes-text.ts';
 import { fieldAt } from './sort-records.ts';
 
-/** A call or another record. */
 /** Maximum number of characters of texts that are kept for one record. */
 const maxKeptChars = 32 * 1024 * 1024;
+
+/** The feedback on a call, the latest first, and the ids of the queues that hold it. */
+export interface Related {
+  feedback: Members[];
+  queueIds: string[];
+}
+
+/** The field of a query of calls that stands for the queues which hold a call. */
+export const queuePath = 'annotation_queue_items.queue_id';
+
+/** Parses `feedback.[TYPE].PATH`, a member of the latest feedback of a type, or of any with `*`; undefined for another path. */
+export function feedbackPath(path: string): { type: string; path: string } | undefined {
+  const [, type, rest] = /^feedback\.\[([^\]]+)\]\.(.+)$/s.exec(path) ?? [];
+  return type === undefined || rest === undefined ? undefined : { type, path: rest };
+}
 
 /** A record to compare. It keeps the texts of its values, which many operands may need. */
 export class ComparedRecord {
   readonly members: Members;
+  readonly #related: Related | undefined;
   readonly #texts = new Map<unknown, string>();
   readonly #lowerCases = new Map<string, string>();
   #keptChars = 0;
 
-  constructor(members: object) {
+  constructor(members: object, related?: Related) {
     this.members = members as Members;
+    this.#related = related;
+  }
+
+  /** Returns the value at a path of the record or of what belongs to it; undefined if there is none. */
+  valueAt(path: string): unknown {
+    if (path === queuePath) return this.#related?.queueIds;
+    const member = feedbackPath(path);
+    if (!member) return fieldAt(this.members, path);
+    for (const feedback of this.#related?.feedback ?? []) {
+      const value =
+        member.type === '*' || feedback.feedback_type === member.type ? fieldAt(feedback, member.path) : undefined;
+      if (value !== undefined) return value;
+    }
+    return undefined;
   }
 
   /** Returns the text of a value, as {@link valueText} does. */
@@ -80,9 +110,16 @@ type Narrowing = Pick<Condition, 'parts' | 'isExact'>;
 /** The columns that the database may compare in place of members of the record with the same values. */
 export interface ConditionColumns {
   texts?: readonly string[];
-  times?: readonly string[];
+  /** Columns with times, and how many microseconds their values are multiples of. */
+  times?: Readonly<Record<string, number>>;
   /** Columns with the JSON of a member. */
   json?: readonly string[];
+  /** Columns whose members below these paths are elsewhere, so that the JSON of the column does not have them. */
+  elsewhere?: readonly string[];
+  /** Refuses a field that the records do not have. */
+  checkField?: (path: string) => void;
+  /** Tells what the database holds at a path; it compares text with text only. Absent if any values can be compared. */
+  kindOf?: (path: string) => 'text' | 'json' | 'other';
   /** The engine's operator for LIKE that ignores the case of ASCII letters; absent without columns of JSON. */
   caseInsensitiveLike?: Database['caseInsensitiveLike'];
 }
@@ -102,7 +139,7 @@ const eb = expressionBuilder<
 >();
 
 /**
- * Compiles a condition in the form of a MongoDB expression: `$and`, `$or`, `$not`, `$eq`, `$gt`, `$gte`, `$in`,
+ * Compiles a condition in the form of a MongoDB expression: `$and`, `$or`, `$not`, `$eq`, `$gt`, `$gte`, `$lt`, `$lte`, `$in`,
  * `$contains`, `$convert`, `$getField` and `$literal`.
  * @throws Refusal 422 for anything else, and for more than 1,000 operands.
  */
@@ -277,6 +314,14 @@ function readByOperands(operands: readonly Operand[]): Pick<Condition, 'paths' |
   return { paths: operands.flatMap(({ paths }) => paths), scans: 0 };
 }
 
+/** What each operator accepts of the result of {@link orderOf}. */
+const orders = {
+  $gt: (order: number) => order > 0,
+  $gte: (order: number) => order >= 0,
+  $lt: (order: number) => order < 0,
+  $lte: (order: number) => order <= 0,
+};
+
 class Compiler {
   /** The paths of all members that the compiled operands read. */
   readonly paths: string[] = [];
@@ -288,7 +333,16 @@ class Compiler {
   #patterns = 0;
 
   constructor(columns: ConditionColumns, limit: number) {
-    this.#columns = { texts: [], times: [], json: [], caseInsensitiveLike: 'like', ...columns };
+    this.#columns = {
+      texts: [],
+      times: {},
+      json: [],
+      elsewhere: [],
+      caseInsensitiveLike: 'like',
+      checkField: () => {},
+      kindOf: () => 'other',
+      ...columns,
+    };
     this.#maxOperands = limit;
   }
 
@@ -320,7 +374,9 @@ class Compiler {
       }
       case '$gt':
       case '$gte':
-        return this.#order(this.#list(value, 2), operator === '$gt');
+      case '$lt':
+      case '$lte':
+        return this.#order(this.#list(value, 2), operator);
       case '$contains':
         return this.#contains(value);
       case '$convert':
@@ -339,15 +395,17 @@ class Compiler {
 
   #field(path: unknown): Operand {
     if (typeof path !== 'string' || path === '') throw invalid('$getField takes the path of a member');
+    this.#columns.checkField(path);
     this.paths.push(path);
     this.scans += 1;
     // Times compare as numbers: seconds since 1970, as the public service has them.
-    if (timeFields.has(path))
-      return { path, paths: [path], valueIn: ({ members }) => secondsOf(fieldAt(members, path)) };
-    return { path, paths: [path], valueIn: ({ members }) => fieldAt(members, path) };
+    if (timeFields.has(path)) return { path, paths: [path], valueIn: (record) => secondsOf(record.valueAt(path)) };
+    return { path, paths: [path], valueIn: (record) => record.valueAt(path) };
   }
 
   #membership(operand: Operand, members: readonly Operand[]): Operand {
+    for (const member of members) this.#checkComparable(operand, member);
+    if (operand.path === queuePath) return asOperand(isInQueue(members.map(({ literal }) => literal)));
     const accepts = (record: ComparedRecord): boolean => {
       const value = operand.valueIn(record);
       return members.some(({ valueIn }) => {
@@ -363,10 +421,22 @@ class Compiler {
     });
   }
 
+  /** @throws Refusal 400 for a comparison of text with another type, as the public service does. */
+  #checkComparable(left: Operand, right: Operand): void {
+    for (const [{ path }, { literal }] of [
+      [left, right],
+      [right, left],
+    ] as const) {
+      if (path === undefined || literal === undefined || typeof literal === 'string') continue;
+      const kind = this.#columns.kindOf(path);
+      if (kind === 'json' || (kind === 'text' && literal !== null)) throw notComparable(path, literal);
+    }
+  }
+
   #equality(path: string, values: readonly unknown[]): Narrowing {
     const { texts, times } = this.#columns;
     const isText = texts.includes(path);
-    if (values.length === 1 && values[0] === null && (isText || times.includes(path))) return nullity(path);
+    if (values.length === 1 && values[0] === null && (isText || Object.hasOwn(times, path))) return nullity(path);
     if (isText) return equality(path, values);
     const column = this.#jsonColumnOf(path);
     // The JSON of a value contains each text in it.
@@ -382,16 +452,19 @@ class Compiler {
     return pattern;
   }
 
-  #order([left, right]: Operand[], isStrict: boolean): Operand {
-    const accepts = (record: ComparedRecord): boolean => {
-      const order = orderOf(...comparablePair(left!.valueIn(record), right!.valueIn(record), record));
-      return isStrict ? order > 0 : order >= 0;
-    };
+  #order([left, right]: Operand[], operator: '$gt' | '$gte' | '$lt' | '$lte'): Operand {
+    this.#checkComparable(left!, right!);
+    const isInOrder = orders[operator];
+    const accepts = (record: ComparedRecord): boolean =>
+      isInOrder(orderOf(...comparablePair(left!.valueIn(record), right!.valueIn(record), record)));
     const { path = '' } = left!;
-    const first = this.#columns.times.includes(path) ? firstTime(right!.literal, isStrict) : undefined;
+    // The first time that is too late for $lt and $lte, or late enough for the others.
+    const isAfter = operator === '$gt' || operator === '$lte';
+    const first = firstTime(right!.literal, isAfter, ownMember(this.#columns.times, path));
+    const narrowing = operator === '$lt' || operator === '$lte' ? before : since;
     return asOperand({
       accepts,
-      ...(first === undefined ? unnarrowed : since(path, first)),
+      ...(first === undefined ? unnarrowed : narrowing(path, first)),
       ...readByOperands([left!, right!]),
     });
   }
@@ -447,7 +520,10 @@ class Compiler {
 
   /** Returns the column with the JSON of the value at a path, or of the value that contains it. */
   #jsonColumnOf(path: string): string | undefined {
-    return this.#columns.json.find((column) => column === path.split('.', 1)[0]);
+    const { json, elsewhere } = this.#columns;
+    if (elsewhere.some((prefix) => path === prefix || path.startsWith(`${prefix}.`) || prefix.startsWith(`${path}.`)))
+      return undefined;
+    return json.find((column) => column === path.split('.', 1)[0]);
   }
 }
 
@@ -464,12 +540,39 @@ function nullity(column: string): Narrowing {
   return exactly({ condition: eb(column, 'is', null), about: { column, is: 'null' }, opposite });
 }
 
+/** Returns the condition that a call is in one of some queues. */
+function isInQueue(queueIds: readonly unknown[]): Condition {
+  const ids = queueIds.filter(isStorable);
+  const isHeld = sql<SqlBool>`exists (
+    select 1 from queue_items inner join queues on queues.project_id = queue_items.project_id and queues.id = queue_items.queue_id
+    where queue_items.project_id = calls.project_id and queue_items.call_id = calls.id
+    and queue_items.queue_id in (${ids.length > 0 ? sql.join(ids) : sql`''`})
+    and queue_items.deleted_at is null and queues.deleted_at is null
+  )`;
+  const accepts = (record: ComparedRecord): boolean =>
+    [record.valueAt(queuePath)].flat().some((id) => ids.includes(id as string));
+  return { accepts, ...exactly({ condition: isHeld }), ...readsNothing };
+}
+
 function since(column: string, first: string): Narrowing {
-  const condition = eb(column, '>=', first);
+  return ofTime(column, sinceTime(column, first), beforeTime(column, first));
+}
+
+function before(column: string, first: string): Narrowing {
+  return ofTime(column, beforeTime(column, first), sinceTime(column, first));
+}
+
+function ofTime(column: string, part: ConditionPart, opposite: ConditionPart): Narrowing {
   // Only the end of a call may be missing, and no index has it.
-  if (column === 'ended_at') return exactly({ condition });
-  const opposite: ConditionPart = { condition: eb(column, '<', first), about: { column, is: 'before' } };
-  return exactly({ condition, about: { column, is: 'since' }, opposite });
+  return exactly(column === 'ended_at' ? { condition: part.condition } : { ...part, opposite });
+}
+
+function sinceTime(column: string, first: string): ConditionPart {
+  return { condition: eb(column, '>=', first), about: { column, is: 'since' } };
+}
+
+function beforeTime(column: string, first: string): ConditionPart {
+  return { condition: eb(column, '<', first), about: { column, is: 'before' } };
 }
 
 /** Returns whether the engines take a value as text. */
@@ -510,18 +613,18 @@ function patternIn(text: unknown, ignoresCase: boolean): string | undefined {
   return /[^%_]/.test(pattern) ? pattern.replaceAll(/%+/g, '%') : undefined;
 }
 
-/** Stored times have the years 0 to 9999. */
-const firstStorable = Date.parse('0000-01-01T00:00:00Z');
-const lastStorable = Date.parse('9999-12-31T00:00:00Z');
+/** Stored times have the years 0 to 9999, of which numbers hold the microseconds up to 2255. */
+const firstStorable = -Number.MAX_SAFE_INTEGER;
+const lastStorable = Number.MAX_SAFE_INTEGER;
 
 /** Returns the first stored time that is not before seconds since 1970 or a time, or after it. */
-function firstTime(value: unknown, isStrict: boolean): string | undefined {
-  const seconds = secondsOf(value) ?? value;
-  if (typeof seconds !== 'number') return undefined;
-  let milliseconds = Math.floor(seconds * 1000) - 1;
-  if (!(milliseconds >= firstStorable && milliseconds < lastStorable)) return undefined;
-  while (isStrict ? milliseconds / 1000 <= seconds : milliseconds / 1000 < seconds) milliseconds += 1;
-  return new Date(milliseconds).toISOString();
+function firstTime(value: unknown, isStrict: boolean, unit: number | undefined): string | undefined {
+  const seconds = secondsOf(value) ?? plainNumber(value);
+  if (typeof seconds !== 'number' || unit === undefined) return undefined;
+  let microseconds = (Math.floor((seconds * 1e6) / unit) - 1) * unit;
+  if (!(microseconds >= firstStorable && microseconds < lastStorable)) return undefined;
+  while (isStrict ? microseconds / 1e6 <= seconds : microseconds / 1e6 < seconds) microseconds += unit;
+  return unit === 1 ? timestampOf(microseconds) : shortTimestamp(timestampOf(microseconds));
 }
 
 const conversions = new Map<string, (value: unknown, record: ComparedRecord) => unknown>([
@@ -541,18 +644,27 @@ const conversions = new Map<string, (value: unknown, record: ComparedRecord) => 
 const timeFields = new Set(['started_at', 'ended_at', 'deleted_at', 'created_at']);
 
 /** Converts two values for a comparison, as the public service does: by the type of the second one. */
-function comparablePair(a: unknown, b: unknown, record: ComparedRecord): [unknown, unknown] {
+function comparablePair(first: unknown, second: unknown, record: ComparedRecord): [unknown, unknown] {
+  const areLarge = isLargeInteger(first) && isLargeInteger(second);
+  const [a, b] = areLarge ? [BigInt(String(first)), BigInt(String(second))] : [plainNumber(first), plainNumber(second)];
   if (typeof a === 'number' && typeof b === 'string') return [a, secondsOf(b) ?? asNumber(b)];
   if (typeof b === 'number') return [asNumber(a), b];
-  if (typeof b === 'string' && a !== undefined && a !== null) return [record.textOf(a), b];
+  if (typeof b === 'string' && a !== undefined && a !== null) return [record.textOf(first), b];
   return [a ?? null, b ?? null];
 }
 
 /** Returns 1, 0 or -1 for two numbers or two strings, and NaN for values that have no order. */
 function orderOf(a: unknown, b: unknown): number {
   if (typeof a === 'number' && typeof b === 'number') return Math.sign(a - b);
-  if (typeof a === 'string' && typeof b === 'string') return a === b ? 0 : a > b ? 1 : -1;
+  if ((typeof a === 'string' && typeof b === 'string') || (typeof a === 'bigint' && typeof b === 'bigint')) {
+    return a === b ? 0 : a > b ? 1 : -1;
+  }
   return Number.NaN;
+}
+
+/** Returns whether a value is an integer that JavaScript would round; the length keeps comparing it short. */
+function isLargeInteger(value: unknown): boolean {
+  return value instanceof ExactNumber && /^-?\d{1,100}$/.test(String(value));
 }
 
 /** Maximum number of characters of a text that is compared as a number. */
@@ -563,7 +675,8 @@ function isShort(literal: unknown): boolean {
   return typeof literal === 'string' ? literal.length <= maxNumberChars : typeof literal !== 'object';
 }
 
-function asNumber(value: unknown): number | undefined {
+function asNumber(written: unknown): number | undefined {
+  const value = plainNumber(written);
   if (typeof value === 'number') return value;
   if (typeof value === 'boolean') return Number(value);
   if (typeof value !== 'string' || value.length > maxNumberChars || value.trim() === '') return undefined;
@@ -573,7 +686,15 @@ function asNumber(value: unknown): number | undefined {
 
 function secondsOf(value: unknown): number | undefined {
   const utc = typeof value === 'string' ? normalizeTimestamp(value) : undefined;
-  return utc === undefined ? undefined : Date.parse(utc) / 1000;
+  return utc === undefined ? undefined : microsecondsOf(utc) / 1e6;
+}
+
+function notComparable(path: string, literal: unknown): Refusal {
+  const remedy =
+    literal === null
+      ? 'null compares with no value in JSON; $convert to exists tells whether there is one'
+      : `{"$convert":{"input":{"$getField":${JSON.stringify(path)}},"to":"${typeof literal === 'boolean' ? 'bool' : 'double'}"}} can be compared`;
+  return new Refusal(400, `No common type between ${path} and ${JSON.stringify(literal)}: ${remedy}`);
 }
 
 function invalid(reason: string): Refusal {

@@ -1,7 +1,8 @@
 import type { RecordedCall } from '../../contract/calls.ts';
 import { parsePartReference } from '../../contract/references.ts';
 import { Refusal } from '../../core/http/refusal.ts';
-import type { Members } from '../../core/json/json-object.ts';
+import { exactJson } from '../../core/json/exact-number.ts';
+import { isJsonObject, type Members } from '../../core/json/json-object.ts';
 import { memberAt } from '../../core/json/member-at.ts';
 import type { RequestBudget } from '../request-budget.ts';
 import type { Database, ProjectFilter } from '../storage/database.ts';
@@ -23,8 +24,13 @@ const maxExpandedChars = 64 * 1024 * 1024;
  */
 type ExpandReferences = (calls: readonly RecordedCall[], columns: readonly string[]) => Promise<void>;
 
-/** Returns the function that expands the references in the calls of one response. */
-export function referenceExpander(database: Database, maySee: ProjectFilter, budget: RequestBudget): ExpandReferences {
+/** Returns the function that expands the references in the calls of one response, which has a maximum number of characters for them. */
+export function referenceExpander(
+  database: Database,
+  maySee: ProjectFilter,
+  budget: RequestBudget,
+  maxChars = maxExpandedChars,
+): ExpandReferences {
   const read = createPartReader(database, maySee, budget);
   let chars = 0;
   let heldBytes = 0;
@@ -35,13 +41,12 @@ export function referenceExpander(database: Database, maySee: ProjectFilter, bud
     try {
       const value = parsed && (await read(parsed));
       if (value === undefined) return undefined;
-      const json = JSON.stringify(value);
+      const json = exactJson(value);
       await budget.parse(json.length);
       const bytes = memoryBytesOf(json);
       budget.hold(bytes);
       heldBytes += bytes;
-      const isObject = typeof value === 'object' && value !== null && !Array.isArray(value);
-      return { value: isObject ? { ...value, _ref: reference } : value, chars: json.length };
+      return { value: isJsonObject(value) ? { ...value, _ref: reference } : value, chars: json.length };
     } catch (error) {
       if (error instanceof Refusal && error.status === 413) return undefined;
       throw error;
@@ -62,7 +67,7 @@ export function referenceExpander(database: Database, maySee: ProjectFilter, bud
         if (typeof reference !== 'string') continue;
         if (!known.has(reference)) known.set(reference, await readExpanded(reference));
         const expanded = known.get(reference);
-        if (!expanded || chars + expanded.chars > maxExpandedChars) continue;
+        if (!expanded || chars + expanded.chars > maxChars) continue;
         chars += expanded.chars;
         (parent as Members)[name] = expanded.value;
       }

@@ -3,7 +3,9 @@ import type { RecordedCall } from '../../contract/calls.ts';
 import type { BodyOf } from '../../contract/endpoints.ts';
 import type { SortKey } from '../../contract/sort-keys.ts';
 import { inBatches, inBatchesBySize } from '../../core/in-batches.ts';
+import { parseStoredJson } from '../../core/json/exact-number.ts';
 import { ownMember } from '../../core/json/member-at.ts';
+import { normalizeTimestamp } from '../../core/timestamps.ts';
 import { nextTurn } from '../../core/turns.ts';
 import type { RequestBudget } from '../request-budget.ts';
 import {
@@ -14,9 +16,10 @@ import {
   smallColumns,
   toCall,
 } from '../storage/call-rows.ts';
-import type { Database, Transaction } from '../storage/database.ts';
+import type { Database, ProjectFilter, Transaction } from '../storage/database.ts';
 import type { Tables } from '../storage/database-tables.ts';
 import { totalMemoryOf } from '../storage/memory-bytes.ts';
+import { callFields } from './call-fields.ts';
 import { filterCondition } from './calls-filter.ts';
 import {
   allOf,
@@ -27,8 +30,10 @@ import {
   isOneOf,
   joinParts,
 } from './condition.ts';
+import { referenceExpander } from './expand-references.ts';
 import { kindsIn, type MemberIndex, MemberIndexes, readIndexedIds } from './member-order.ts';
-import { compareValues, fieldAt, type SortValue, sortValueOf } from './sort-records.ts';
+import { type RelatedValues, relatedValues } from './related-values.ts';
+import { compareValues, type SortValue, sortValueOf } from './sort-records.ts';
 
 const eb = expressionBuilder<Tables, 'calls'>();
 
@@ -37,7 +42,7 @@ const maxBatchCalls = 500;
 const maxBatchBytes = 16 * 1024 * 1024;
 
 /** The part of a query that selects calls. */
-export type CallsSelection = Pick<BodyOf<'queryCalls'>, 'project_id' | 'filter' | 'query'>;
+export type CallsSelection = Pick<BodyOf<'queryCalls'>, 'project_id' | 'filter' | 'query' | 'expand_columns'>;
 
 /** The evaluation of a selection: conditions for the database, and a test for what they leave open. */
 interface Plan {
@@ -53,6 +58,10 @@ interface Plan {
   paths: string[];
   /** How many times the test reads all characters of a call, at most. */
   scans: number;
+  /** Reads what conditions and sort keys need beside the calls; undefined if that is nothing. */
+  related: RelatedValues | undefined;
+  /** Replaces the references that conditions and sort keys look behind; undefined if there are none. */
+  expand: ((call: RecordedCall) => Promise<void>) | undefined;
   budget: RequestBudget;
   /** True if an index finds so few calls that sorting them takes no time. */
   isSmall?: boolean;
@@ -62,21 +71,27 @@ const timeColumns = ['started_at', 'ended_at'];
 const textColumns = smallColumns.filter((column) => !timeColumns.includes(column));
 
 function planOf(
-  { project_id, filter, query }: CallsSelection,
-  { caseInsensitiveLike }: Database,
-  budget: RequestBudget,
+  database: Database,
+  { project_id, filter, query, expand_columns }: CallsSelection,
+  { budget, maySee = () => false, sortFields = [] }: QueryAccess & { sortFields?: readonly string[] },
 ): Plan {
+  const { caseInsensitiveLike } = database;
   const columns = {
     texts: textColumns,
-    times: timeColumns,
+    times: { started_at: 1, ended_at: 1 },
     json: ['inputs', 'output', 'attributes'],
+    elsewhere: expand_columns ?? [],
     caseInsensitiveLike,
+    ...callFields,
   };
   const conditions = [isOneOf('project_id', [project_id]), filterCondition(filter ?? {})];
   if (query) conditions.push(compileCondition(query.$expr, columns));
   const open = conditions.filter(({ isExact }) => !isExact);
   const { paths, scans, conjuncts = [] } = allOf(open);
   const tests = conjuncts.filter(({ isExact }) => !isExact);
+  const fields = [...paths, ...sortFields];
+  const expanded = (expand_columns ?? []).filter((column) => fields.some((field) => field.startsWith(`${column}.`)));
+  const expand = referenceExpander(database, maySee, budget, Number.MAX_SAFE_INTEGER);
   return {
     project_id,
     parts: allOf(conditions).parts,
@@ -85,8 +100,17 @@ function planOf(
     acceptsRest: testOf(tests.filter((test) => !readsNameOnly(test))),
     paths,
     scans,
+    related: relatedValues(database, project_id, fields, budget),
+    expand: expanded.length === 0 ? undefined : (call) => expand([call], expanded),
     budget,
   };
+}
+
+/** What a request may see and use. */
+export interface QueryAccess {
+  /** Checks the projects that expanded references lead to; without it, none is expanded. */
+  maySee?: ProjectFilter;
+  budget: RequestBudget;
 }
 
 const testOf = (conditions: readonly Condition[]): Plan['accepts'] =>
@@ -187,15 +211,18 @@ const noOperation: ConditionPart = { condition: sql<SqlBool>`1 = 0`, about: { co
  * Finds recorded calls, and yields them in batches, whose memory the budget holds until the next one. Every batch is read in a
  * transaction of its own, so that a slow reader keeps none open. A call that is recorded meanwhile may be missing; no call is
  * yielded twice.
- * @throws Refusal 422 for a query that cannot be evaluated, before the first batch; 413 for one that the budget does not allow.
+ * @throws Refusal 422 for a query that cannot be evaluated, before the first batch, 400 and 403 for fields and comparisons that the
+ * public service refuses; 413 for one that the budget does not allow.
  */
 export async function* findCalls(
   database: Database,
   body: BodyOf<'queryCalls'>,
-  budget: RequestBudget,
+  access: QueryAccess,
 ): AsyncGenerator<RecordedCall[], void, undefined> {
-  const plan = await withOperations(database, planOf(body, database, budget), 'page');
   const { sort_by, columns } = body;
+  const sortFields = (sort_by ?? []).map(({ field }) => field);
+  for (const path of [...sortFields, ...(columns ?? [])]) callFields.checkField(path);
+  const plan = await withOperations(database, planOf(database, body, { ...access, sortFields }), 'page');
   const offset = body.offset ?? 0;
   const limit = body.limit ?? Number.MAX_SAFE_INTEGER;
   const read = columns?.length ? jsonColumnsOf([...columns, ...plan.paths]) : jsonColumns;
@@ -241,7 +268,8 @@ const memberIndexesOf = new WeakMap<Database, MemberIndexes>();
 async function* byMembers(database: Database, plan: Plan, page: Page): AsyncGenerator<RecordedCall[], void, undefined> {
   const indexes = memberIndexesOf.get(database) ?? new MemberIndexes(database);
   memberIndexesOf.set(database, indexes);
-  const index = indexes.indexFor(page.sortBy);
+  // An index has the values of calls, not those behind references or of feedback.
+  const index = plan.expand || plan.related ? undefined : indexes.indexFor(page.sortBy);
   const isReady = index !== undefined && (await indexes.isReady(index, plan.project_id));
   const isForAll = plan.parts.length === 1 && !plan.accepts;
   if (index && !(isReady && isForAll)) {
@@ -405,9 +433,9 @@ export async function countFoundCalls(
   database: Database,
   selection: CallsSelection,
   limit: number,
-  budget: RequestBudget,
+  access: QueryAccess,
 ): Promise<number> {
-  const plan = await withOperations(database, planOf(selection, database, budget), 'count');
+  const plan = await withOperations(database, planOf(database, selection, access), 'count');
   const slow = plan.parts.find((part) => !hasIndex(part) && part.opposite && hasIndex(part.opposite));
   if (!slow?.opposite || plan.accepts || limit < Number.MAX_SAFE_INTEGER) return countPlanned(database, plan, limit);
   // Calls that have not failed would be read one by one; an index finds the failed ones, which are subtracted from all.
@@ -577,14 +605,23 @@ async function* countInRanges(database: Database, plan: Plan): AsyncGenerator<nu
 type SizedRow = CallRow & { memory_bytes: number };
 
 /** Returns the call of a row if the test of a plan accepts it. */
-function callIfAccepted({ accepts, scans, budget }: Plan): (row: SizedRow) => Promise<RecordedCall | undefined> {
+function callIfAccepted(plan: Plan): (row: SizedRow) => Promise<RecordedCall | undefined> {
   return async (row) => {
-    await budget.parse(row.memory_bytes);
+    await plan.budget.parse(row.memory_bytes);
     const call = toCall(row);
-    if (!accepts) return call;
-    await budget.scan(row.memory_bytes, scans);
-    return accepts(new ComparedRecord(call)) ? call : undefined;
+    return !plan.accepts || (await comparedIfAccepted(plan, row)) ? call : undefined;
   };
+}
+
+/** Returns the record that the test of a plan compares and sort keys are read from, if the test accepts it. */
+async function comparedIfAccepted(plan: Plan, row: SizedRow): Promise<ComparedRecord | undefined> {
+  const { accepts, scans, budget, related, expand } = plan;
+  const call = toCall(row);
+  await expand?.(call);
+  const record = new ComparedRecord(call, related?.of(row.id));
+  if (!accepts) return record;
+  await budget.scan(row.memory_bytes, scans);
+  return accepts(record) ? record : undefined;
 }
 
 /** Converts the rows of a plan, in the order of start. `convert` returns undefined for a row that the plan does not accept. */
@@ -628,6 +665,7 @@ async function* inOrderOfStart<T>(
       await budget.reserve(bytes);
       const rows = hasShortOnly ? (batch as SizedRow[]) : await readRows(database, plan, batch, columns);
       const accepted: T[] = [];
+      await plan.related?.load(rows.map(({ id }) => id));
       for (const row of rows) {
         const value = await convert(row);
         if (value !== undefined) accepted.push(value);
@@ -698,18 +736,19 @@ async function sortCalls(
   };
   const read = jsonColumnsOf([...plan.paths, ...fields]);
   // Building whole calls would take most of the time.
-  const needsCalls = plan.accepts !== undefined || read.includes('summary') || read.includes('data');
+  const needsCalls = plan.accepts ?? plan.related ?? plan.expand ?? (read.includes('summary') || read.includes('data'));
   const sorted = smallColumns.filter((column) => column === 'id' || fields.includes(column));
   const toPlace = async (row: SizedRow): Promise<SortableCall | undefined> => {
-    if (!needsCalls) await budget.parse(row.memory_bytes);
-    const record = needsCalls ? await callIfAccepted(plan)(row) : withValues(row, read);
+    await budget.parse(row.memory_bytes);
+    const record = needsCalls ? await comparedIfAccepted(plan, row) : new ComparedRecord(withValues(row, read));
     if (!record) return undefined;
     const values: SortValue[] = [];
     let heldBytes = bytesPerPlace;
     for (const field of fields) {
-      const found = fieldAt(record, field);
+      const found = record.valueAt(field);
       if (typeof found === 'object') await budget.scan(row.memory_bytes, 1);
-      const value = sortValueOf(found);
+      const time = timeColumns.includes(field) && typeof found === 'string' ? normalizeTimestamp(found) : undefined;
+      const value = time ?? sortValueOf(found);
       values.push(value);
       if (typeof value === 'string') heldBytes += value.length;
     }
@@ -733,7 +772,7 @@ function withValues(row: CallRow, read: readonly JsonColumn[]): object {
   const values: Record<string, unknown> = { ...row };
   for (const column of read) {
     const json = row[column];
-    values[column] = json == null ? ownMember(emptyMembers, column) : JSON.parse(json);
+    values[column] = json == null ? ownMember(emptyMembers, column) : parseStoredJson(json);
   }
   return values;
 }

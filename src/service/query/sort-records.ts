@@ -1,4 +1,5 @@
 import type { SortKey } from '../../contract/sort-keys.ts';
+import { plainNumber } from '../../core/json/exact-number.ts';
 import { memberAt } from '../../core/json/member-at.ts';
 import type { RequestBudget } from '../request-budget.ts';
 
@@ -15,7 +16,9 @@ export function fieldAt(record: object, path: string): unknown {
 /** Returns a value in the form in which it is compared, which is made once: it may be large. */
 export function sortValueOf(value: unknown): SortValue {
   if (value === undefined || value === null) return undefined;
-  return typeof value === 'number' ? value : inByteOrder(typeof value === 'string' ? value : JSON.stringify(value));
+  const plain = plainNumber(value);
+  if (typeof plain === 'number') return plain;
+  return inByteOrder(typeof plain === 'string' ? plain : JSON.stringify(plain));
 }
 
 /** Returns a text that compares with others as their bytes in UTF-8 do, which is the order of the database engines. */

@@ -4,6 +4,7 @@ import type { EvaluationRow, EvaluationSummary, EvaluationTrial } from '../../co
 import { parsePartReference } from '../../contract/references.ts';
 import { appendTo } from '../../core/append-to.ts';
 import { Refusal } from '../../core/http/refusal.ts';
+import { plainNumber } from '../../core/json/exact-number.ts';
 import type { Members } from '../../core/json/json-object.ts';
 import { objectOrEmpty } from '../../core/json/json-object.ts';
 import { meanOf, ScoreLists, sumOf } from '../../core/statistics/score-lists.ts';
@@ -154,7 +155,8 @@ async function indexRows(query: ResultsQuery): Promise<Map<string, IndexedRow>> 
 const bytesPerTrial = 300;
 
 /** Adds a value of a row. Returns its text if that is kept. */
-function addSortValue(values: Map<string, SortValues>, run: string, value: unknown): string | undefined {
+function addSortValue(values: Map<string, SortValues>, run: string, found: unknown): string | undefined {
+  const value = plainNumber(found);
   const known = values.get(run) ?? { numbers: [], text: undefined };
   values.set(run, known);
   if (typeof value === 'boolean' || typeof value === 'number') {

@@ -108,7 +108,7 @@ export async function* readTrees(
     const treesById = new Map(trees.map((tree) => [tree.call.id, tree]));
     const filter = { parent_ids: [...treesById.keys()] };
     if (bytes > 0) {
-      for await (const children of findCalls(database, { project_id, filter }, budget)) {
+      for await (const children of findCalls(database, { project_id, filter }, { budget })) {
         for (const child of children) treesById.get(child.parent_id!)!.children.push(child);
       }
     }
@@ -125,7 +125,7 @@ export async function* readCallsById(
   budget: RequestBudget,
 ): AsyncGenerator<RecordedCall[], void, undefined> {
   for (const call_ids of inBatches(ids, idsPerQuery)) {
-    yield* findCalls(database, { project_id, filter: { call_ids } }, budget);
+    yield* findCalls(database, { project_id, filter: { call_ids } }, { budget });
   }
 }
 
@@ -167,7 +167,7 @@ export async function* readTrials(
   budget: RequestBudget,
 ): AsyncGenerator<RecordedCall[], void, undefined> {
   for (const id of runIds) {
-    for await (const calls of findCalls(database, { project_id, filter: { parent_ids: [id] } }, budget)) {
+    for await (const calls of findCalls(database, { project_id, filter: { parent_ids: [id] } }, { budget })) {
       const trials = calls.filter(isTrial);
       if (trials.length > 0) yield trials;
     }

@@ -1,5 +1,6 @@
 import type { RecordedCall } from '../../contract/calls.ts';
 import type { EvaluationTrial } from '../../contract/evaluation-runs.ts';
+import { plainNumber } from '../../core/json/exact-number.ts';
 import type { Members } from '../../core/json/json-object.ts';
 import { objectOrEmpty } from '../../core/json/json-object.ts';
 import { sumOf } from '../../core/statistics/score-lists.ts';
@@ -97,13 +98,14 @@ function latencyOf(trial: RecordedCall, prediction: RecordedCall | undefined): n
     return (Date.parse(prediction.ended_at) - Date.parse(prediction.started_at)) / 1000;
   }
   const { model_latency } = objectOrEmpty(trial.output);
-  const seconds = typeof model_latency === 'number' ? model_latency : objectOrEmpty(model_latency).mean;
+  const latency = plainNumber(model_latency);
+  const seconds = typeof latency === 'number' ? latency : plainNumber(objectOrEmpty(latency).mean);
   return typeof seconds === 'number' ? seconds : null;
 }
 
 function tokensOf(call: RecordedCall): number | null {
   const counts = Object.values(objectOrEmpty(objectOrEmpty(call.summary).usage))
-    .map((usage) => objectOrEmpty(usage).total_tokens)
+    .map((usage) => plainNumber(objectOrEmpty(usage).total_tokens))
     .filter((tokens) => typeof tokens === 'number');
   return sumOf(counts.map(Math.trunc)) ?? null;
 }

@@ -1,6 +1,8 @@
 import type { RecordedCall } from '../../contract/calls.ts';
 import { parseReference } from '../../contract/references.ts';
-import type { Members } from '../../core/json/json-object.ts';
+import { parseStoredJson, plainNumber, storedJson } from '../../core/json/exact-number.ts';
+import { isJsonObject, type Members } from '../../core/json/json-object.ts';
+import { microsecondsOf, normalizeTimestamp, shortTimestamp } from '../../core/timestamps.ts';
 import { type Tables, tables } from './database-tables.ts';
 import { memoryBytesOf } from './memory-bytes.ts';
 
@@ -45,7 +47,7 @@ export function toCallRow(key: RowKey, members: Members): Tables['calls'] {
     inputs: toJson(members.inputs),
     output: toJson(members.output),
     summary: toJson(members.summary),
-    data: others.length === 0 ? '{}' : JSON.stringify(Object.fromEntries(others)),
+    data: others.length === 0 ? '{}' : storedJson(Object.fromEntries(others)),
   };
   const memory_bytes = memoryBytesOf(...Object.values(texts), ...Object.values(values));
   return { ...key, ...texts, memory_bytes, ...values };
@@ -53,7 +55,7 @@ export function toCallRow(key: RowKey, members: Members): Tables['calls'] {
 
 /** Formats a recorded value for a JSON column; null for a missing one. */
 export function toJson(value: unknown): string | null {
-  return value === undefined ? null : JSON.stringify(value);
+  return value === undefined ? null : storedJson(value);
 }
 
 /** The members of a call in the order of responses, with the values that a call without them has. */
@@ -68,35 +70,36 @@ export const emptyMembers = {
   exception: null,
   wb_user_id: null,
   wb_run_id: null,
+  thread_id: null,
+  turn_id: null,
+  wb_run_step: null,
+  wb_run_step_end: null,
   deleted_at: null,
   storage_size_bytes: null,
   total_storage_size_bytes: null,
 };
 
-/** Columns that every call has as a member, with null for a missing value. */
-const plainColumns = smallColumns.filter((column) => column !== 'thread_id' && column !== 'turn_id');
-
 /** Returns the call of a row. Members whose columns were not read are empty. */
 export function toCall(row: CallRow): RecordedCall {
   // Unknown members stay readable, but cannot override the columns.
-  const others = row.data === undefined || row.data === '{}' ? undefined : (JSON.parse(row.data) as Members);
+  const others = row.data === undefined || row.data === '{}' ? undefined : (parseStoredJson(row.data) as Members);
   const call: RecordedCall = { ...emptyMembers, ...others, id: row.id };
   if (others) call.deleted_at = toText(others.deleted_at);
-  if (row.thread_id !== null) call.thread_id = row.thread_id;
-  if (row.turn_id !== null) call.turn_id = row.turn_id;
   for (const column of ['attributes', 'inputs', 'output'] as const) {
-    if (row[column] != null) call[column] = JSON.parse(row[column]);
+    if (row[column] != null) call[column] = parseStoredJson(row[column]);
   }
-  for (const column of plainColumns) (call as Members)[column] = row[column];
+  for (const column of smallColumns) (call as Members)[column] = row[column];
+  call.started_at = shortTimestamp(row.started_at);
+  call.ended_at = row.ended_at && shortTimestamp(row.ended_at);
   if (row.summary !== undefined)
-    call.summary = deriveSummary(call, row.summary === null ? {} : JSON.parse(row.summary));
+    call.summary = deriveSummary(call, row.summary === null ? {} : parseStoredJson(row.summary));
   return call;
 }
 
 /** Adds what the public service derives from the other members: the status, the latency and the name for display. */
 function deriveSummary(call: RecordedCall, recorded: unknown): unknown {
   const summary = recorded ?? {};
-  if (typeof summary !== 'object' || Array.isArray(summary)) return summary;
+  if (!isJsonObject(summary)) return summary;
   const { status, latency_ms, trace_name, display_name, ...weave } = Object((summary as Members).weave) as Members;
   const { started_at, ended_at } = call;
   const name = call.op_name ?? '';
@@ -105,16 +108,25 @@ function deriveSummary(call: RecordedCall, recorded: unknown): unknown {
     weave: {
       ...weave,
       status: statusOf(call, summary as Members),
-      ...(ended_at && started_at && { latency_ms: Date.parse(ended_at) - Date.parse(started_at) }),
+      ...(ended_at && started_at && { latency_ms: latencyMs(started_at, ended_at) }),
       ...(call.display_name ? { display_name: call.display_name } : { trace_name: parseReference(name)?.name ?? name }),
     },
   };
 }
 
+/** Returns the whole milliseconds between two times, which have microseconds or milliseconds. */
+function latencyMs(started_at: string, ended_at: string): number {
+  const [start, end] = [started_at, ended_at].map((time) => microsecondsOf(normalizeTimestamp(time) ?? time)) as [
+    number,
+    number,
+  ];
+  return Math.trunc((end - start) / 1000);
+}
+
 function statusOf({ exception, ended_at }: RecordedCall, { status_counts }: Members): string {
   if (exception) return 'error';
   if (!ended_at) return 'running';
-  const { error } = Object(status_counts) as Members;
+  const error = plainNumber((Object(status_counts) as Members).error);
   return typeof error === 'number' && error > 0 ? 'descendant_error' : 'success';
 }
 

@@ -54,7 +54,7 @@ function itemIndex(sortColumn: string): string {
   return `(project_id, queue_id, ${sortColumn}, id, annotation_state, added_by, ${others}) where deleted_at is null`;
 }
 
-/** All tables, in an order in which they can be created. Times are UTC text with milliseconds, structured values JSON. */
+/** All tables, in an order in which they can be created. Times are UTC text with milliseconds, those of calls with microseconds, structured values JSON. */
 export const tables = {
   /** One row: the digest of these tables. */
   schema_version: table({ digest: text }, 'digest'),
@@ -197,6 +197,11 @@ export const tables = {
       // The default order of a query of objects.
       indexes: { objects_by_created_at: '(project_id, created_at, object_id, version_index)' },
     },
+  ),
+  /** When versions of objects were deleted, which a client that asks for one learns. */
+  deleted_versions: table(
+    { project_id: text, object_id: text, digest: text, deleted_at: text },
+    'project_id, object_id, digest',
   ),
   /** Files by the digest of their bytes. */
   files: table({ project_id: text, digest: text, size_bytes: integer, ...origin }, 'project_id, digest'),

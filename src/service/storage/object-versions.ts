@@ -1,6 +1,8 @@
+import { sql } from 'kysely';
 import { classMembers } from '../../contract/objects.ts';
 import { objectReference, parseReference, type Reference } from '../../contract/references.ts';
-import { canonicalJson } from '../../core/json/canonical-json.ts';
+import { sortedMembers } from '../../core/json/canonical-json.ts';
+import { storedJson } from '../../core/json/exact-number.ts';
 import { isJsonObject } from '../../core/json/json-object.ts';
 import type { RequestBudget } from '../request-budget.ts';
 import type { ProjectFilter, Transaction } from './database.ts';
@@ -49,7 +51,7 @@ export function objectOfKind(
 }
 
 /**
- * Stores a version of an object in a write transaction, or finds the version with the same content. Objects of all
+ * Stores a version of an object in a write transaction; the version with the same content, if there is one, becomes the newest. Objects of all
  * classes share one namespace per project.
  */
 export async function putVersion(transaction: Transaction, object: NewObject): Promise<VersionId> {
@@ -58,10 +60,14 @@ export async function putVersion(transaction: Transaction, object: NewObject): P
   const reference = objectReference(project_id, object_id, digest);
   const versions = versionsOf(transaction, object).select('version_index');
   const same = await versions.where('digest', '=', digest).executeTakeFirst();
-  if (same) return { object_id, digest, ...same, reference };
   const last = await versions.orderBy('version_index', 'desc').limit(1).executeTakeFirst();
+  if (same && last) {
+    if (same.version_index < last.version_index)
+      await makeNewest(transaction, object, same.version_index, last.version_index);
+    return { object_id, digest, version_index: last.version_index, reference };
+  }
   const version_index = last ? last.version_index + 1 : 0;
-  const content = canonicalJson(object.content);
+  const content = storedJson(object.content, sortedMembers);
   await transaction
     .insertInto('objects')
     .values({
@@ -74,6 +80,24 @@ export async function putVersion(transaction: Transaction, object: NewObject): P
     })
     .execute();
   return { object_id, digest, version_index, reference };
+}
+
+/** Makes a version the newest, as if it had been stored last: those after it move down by one. */
+async function makeNewest(
+  transaction: Transaction,
+  { project_id, object_id, created_by }: NewObject,
+  index: number,
+  last: number,
+): Promise<void> {
+  const versions = transaction
+    .updateTable('objects')
+    .where('project_id', '=', project_id)
+    .where('object_id', '=', object_id);
+  const created_at = new Date().toISOString();
+  // No two versions may have the same index in between, so those that move have a negative one first.
+  await versions.set({ version_index: sql<number>`-version_index` }).where('version_index', '>', index).execute();
+  await versions.set({ version_index: last, created_at, created_by }).where('version_index', '=', index).execute();
+  await versions.set({ version_index: sql<number>`-version_index - 1` }).where('version_index', '<', 0).execute();
 }
 
 /** Adds the members that mark the class of an object, which heddle's own objects have in columns only. */

@@ -5,6 +5,7 @@ import {
   parseReference,
   type Reference,
 } from '../../contract/references.ts';
+import { parseStoredJson } from '../../core/json/exact-number.ts';
 import { memberAt } from '../../core/json/member-at.ts';
 import type { RequestBudget } from '../request-budget.ts';
 import type { Database, ProjectFilter, Transaction } from './database.ts';
@@ -44,7 +45,7 @@ export function createPartReader(database: Database, maySee: ProjectFilter, budg
     }
     await budget.reserve(bytes, 'read fewer or smaller values at once');
     await budget.parse(bytes);
-    const value = row && JSON.parse(row.content);
+    const value = row && parseStoredJson(row.content);
     kept.set(key, { value, bytes });
     keptBytes += bytes;
     return value;

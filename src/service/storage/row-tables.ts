@@ -1,5 +1,6 @@
 import type { PathStep } from '../../contract/references.ts';
 import { inBatches } from '../../core/in-batches.ts';
+import { storedJson } from '../../core/json/exact-number.ts';
 import { Pacer } from '../../core/turns.ts';
 import type { Transaction } from './database.ts';
 import type { Tables } from './database-tables.ts';
@@ -31,7 +32,7 @@ export async function putRows(
   const distinct = [...new Map(digests.map((digest, index) => [digest, index]))].sort(([a], [b]) => (a < b ? -1 : 1));
   for (const batch of inBatches(distinct, rowsPerInsert)) {
     const values = batch.map(([digest, index]) => {
-      const content = JSON.stringify(rows[index]);
+      const content = storedJson(rows[index]);
       return { project_id, digest, memory_bytes: memoryBytesOf(content), content };
     });
     await transaction

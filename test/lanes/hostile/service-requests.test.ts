@@ -187,9 +187,10 @@ function notedBudget() {
 const work: [string, (budget: RequestBudget) => Promise<unknown>][] = [
   ...conditions.map(([name, $expr]): [string, (budget: RequestBudget) => Promise<unknown>] => [
     name,
-    (budget) => countFoundCalls(database, { project_id, filter, query: { $expr } }, Number.MAX_SAFE_INTEGER, budget),
+    (budget) =>
+      countFoundCalls(database, { project_id, filter, query: { $expr } }, Number.MAX_SAFE_INTEGER, { budget }),
   ]),
-  ['twenty sort keys', (budget) => findCalls(database, { project_id, filter, sort_by: twentyKeys }, budget).next()],
+  ['twenty sort keys', (budget) => findCalls(database, { project_id, filter, sort_by: twentyKeys }, { budget }).next()],
   [
     'filters and sort keys of results',
     (budget) => {

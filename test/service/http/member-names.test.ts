@@ -104,7 +104,7 @@ describe.each(inheritedNames)('a member that is named %s', async (name) => {
       await service.send('POST', '/calls/stream_query', basic, {
         project_id: project,
         include_costs: true,
-        columns: [name, `summary.usage.${name}`, `inputs.${name}`],
+        columns: [`summary.usage.${name}`, `inputs.${name}`],
         expand_columns: [`inputs.${name}`],
         sort_by: [{ field: `output.${name}`, direction: 'asc' }],
         query: { $expr: { $eq: [{ $getField: `inputs.${name}` }, { $literal: 'x' }] } },

@@ -28,7 +28,14 @@ const { ada, bob } = await withStore(service.data, async (store) => ({
 const names = Object.keys(endpoints) as EndpointName[];
 
 /** Endpoints that answer about other things than a project; what they say of one is tested by the texts of the answer. */
-const unbound: readonly EndpointName[] = ['listProjects', 'listModels', 'readModel', 'readReferences', 'runInference'];
+const unbound: readonly EndpointName[] = [
+  'listProjects',
+  'listModels',
+  'readModel',
+  'readReferences',
+  'runInference',
+  'answerGraphql',
+];
 
 const send = (name: EndpointName, project: string, named: Ids, account = ada): Promise<Answer> =>
   sendRequest(service, name, { project, named, account });
@@ -123,9 +130,13 @@ describe('an account without access to a project', () => {
     expect(JSON.parse(expanded.body).inputs).toEqual({ row: to });
     const own = reference(open, ids[open]!);
     const read = await service.send('POST', '/refs/read_batch', asAda, {
-      refs: [to, `${to}/attr/text`, `${own}/attr/text`],
+      refs: [`${own}/attr/text`],
     });
-    expect(read.body).toEqual({ vals: [null, null, 'plain'] });
+    expect(read.body).toEqual({ vals: ['plain'] });
+    for (const ref of [to, `${to}/attr/text`, `${to}-unknown`]) {
+      const refused = await service.send('POST', '/refs/read_batch', asAda, { refs: [ref] });
+      expect([refused.status, refused.body]).toEqual([404, { reason: `Ref not found: ${ref}` }]);
+    }
     const prompt = `weave:///${hidden}/object/prompt-${marker}:latest`;
     const inference = { model: 'heddle/echo', prompt };
     expect(

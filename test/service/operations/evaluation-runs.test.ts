@@ -80,9 +80,8 @@ describe('runs that a client records', () => {
       evaluation_run_id: first,
       evaluation,
       model,
-      status: 'success',
+      status: 'completed',
       summary: { note: 'done' },
-      source_evaluation_run_id: null,
     };
     expect(await list('evaluation_runs')).toMatchObject([run, { evaluation_run_id: second, model: otherModel }]);
     expect((await send('GET', `evaluation_runs/${first}`)).body).toMatchObject(run);

@@ -8,7 +8,7 @@ const service = await startTestService();
 const dataset = 'weave:///p/q/object/rows:latest';
 
 describe('createEvaluation', () => {
-  it('returns the same version for the same content and the next one for other content', async () => {
+  it('returns the same digest for the same content, and the next version for other content or for earlier content', async () => {
     const first = await service.evaluate('p/q', { name: 'My Eval/<One>', dataset });
     expect(first.status).toBe(200);
     expect(first.body).toEqual({
@@ -27,7 +27,8 @@ describe('createEvaluation', () => {
     const second = await service.evaluate('p/q', { name: 'My Eval/<One>', dataset, description: 'x' });
     expect(second.body).toMatchObject({ object_id: 'my_eval_one', version_index: 1 });
     expect(second.body.digest).not.toBe(first.body.digest);
-    expect((await service.evaluate('p/q', { name: 'My Eval/<One>', dataset })).body.version_index).toBe(0);
+    // The first content becomes the newest version.
+    expect((await service.evaluate('p/q', { name: 'My Eval/<One>', dataset })).body.version_index).toBe(1);
     expect((await service.evaluate('p/other', { name: 'My Eval/<One>', dataset })).body).toMatchObject({
       version_index: 0,
       evaluation_ref: expect.stringMatching(/^weave:\/\/\/p\/other\/object\/my_eval_one:/),

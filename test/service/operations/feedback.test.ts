@@ -435,7 +435,7 @@ describe('queryFeedback and purgeFeedback', () => {
       expect((await create({ project_id, id, weave_ref, payload: { value } })).status).toBe(200);
     }
     const ofCall = { $eq: [field('weave_ref'), literal(`weave:///${project_id}/call/c1`)] };
-    const isLarge = { $gt: [field('payload.value'), literal(1)] };
+    const isLarge = { $gt: [{ $convert: { input: field('payload.value'), to: 'double' } }, literal(1)] };
     const byId = [{ field: 'id', direction: 'desc' }];
     expect((await query()).sort()).toEqual(['a', 'b', 'c']);
     expect(await query({ query: { $expr: ofCall }, sort_by: byId })).toEqual(['b', 'a']);
@@ -457,7 +457,7 @@ describe('queryFeedback and purgeFeedback', () => {
         trigger_ref: null,
         queue_id: null,
         creator: null,
-        created_at: time,
+        created_at: expect.stringMatching(/^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}$/),
         wb_user_id: 'tester',
       },
     ]);

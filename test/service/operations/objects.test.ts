@@ -123,8 +123,9 @@ describe('createObject', () => {
     expect(second).not.toBe(first);
     expect(await create('versions', { b: 1, a: [2] })).toBe(first);
     expect([(await read('versions', first)).version_index, (await read('versions', second)).version_index]).toEqual([
-      0, 1,
+      1, 0,
     ]);
+    expect((await read('versions', 'latest')).digest).toBe(first);
   });
 
   it('gives content the digest of the public service', async () => {
@@ -219,7 +220,7 @@ describe('createObject', () => {
 
   it.each(['', 'a b', 'a/b', 'a:b', 'x'.repeat(129)])('refuses the name %j', async (object_id) => {
     expect(await post('/obj/create', { obj: { project_id: 'p/q', object_id, val: {} } })).toMatchObject({
-      status: 400,
+      status: 403,
       body: { reason: `Invalid object name: ${object_id}` },
     });
   });
@@ -420,7 +421,7 @@ describe('deleteObject', () => {
     expect(await post('/obj/read', { object_id: 'short-lived', digest: digests[2]! })).toMatchObject({ status: 404 });
     expect(await read('short-lived', 'latest')).toMatchObject({ digest: digests[1], version_index: 1, val: 1 });
     const reference = `weave:///p/q/object/short-lived:${digests[0]}`;
-    expect(bodyOf(await post('/refs/read_batch', { refs: [reference] })).vals).toEqual([null]);
+    expect((await post('/refs/read_batch', { refs: [reference] })).status).toBe(404);
   });
 
   it('leaves the same content of another project and of another object', async () => {
@@ -477,18 +478,23 @@ describe('readReferences', () => {
     expect(bodyOf(await readAll([])).vals).toEqual([]);
   });
 
-  it('returns null for broken references', async () => {
+  it('returns null for parts that do not exist', async () => {
     const object = `weave:///p/q/object/short:${await create('short', { rows: [1] })}`;
     const refs = [
-      'weave:///p/q/object/nothing:unknown',
-      object.replace('p/q', 'p/other'),
       `${object}/attr/rows/index/1`,
       `${object}/attr/rows/index/0/attr/deeper`,
       `${object}/attr/constructor`,
       `${object}/attr/__proto__`,
     ];
-    expect(bodyOf(await readAll(refs)).vals).toEqual([null, null, null, null, null, null]);
+    expect(bodyOf(await readAll(refs)).vals).toEqual([null, null, null, null]);
   });
+
+  it.each(['weave:///p/q/object/nothing:unknown', 'weave:///p/other/object/short:unknown/attr/rows'])(
+    'refuses a batch with %s, an object that does not exist',
+    async (ref) => {
+      expect(await readAll([ref])).toMatchObject({ status: 404, body: { reason: `Ref not found: ${ref}` } });
+    },
+  );
 
   it('reads a row of the dataset of the sample project', async () => {
     const { digest } = await read('tickets', 'latest', 'demo/support');
@@ -512,7 +518,8 @@ describe('readReferences', () => {
   });
 
   it('refuses more than 1000 references', async () => {
-    const refs = Array.from({ length: 1000 }, () => 'weave:///p/q/object/nothing:unknown');
+    const known = `weave:///p/q/object/short:${await create('short', { rows: [1] })}`;
+    const refs = Array.from({ length: 1000 }, () => known);
     expect(bodyOf(await readAll(refs)).vals).toHaveLength(1000);
     expect(await readAll([...refs, refs[0]!])).toMatchObject({
       status: 422,

@@ -63,6 +63,10 @@ const whole = (id: string) => ({
   exception: null,
   wb_user_id: 'tester',
   wb_run_id: null,
+  thread_id: null,
+  turn_id: null,
+  wb_run_step: null,
+  wb_run_step_end: null,
   deleted_at: null,
   storage_size_bytes: null,
   total_storage_size_bytes: null,
@@ -140,12 +144,12 @@ describe('POST /call/upsert_batch', () => {
     expect((await read('outer')).summary.weave.status).toBe('descendant_error');
   });
 
-  it('keeps times to the millisecond, in UTC', async () => {
+  it('keeps times to the microsecond, in UTC', async () => {
     const times = { started_at: '2026-01-01T02:00:00.123456+02:00' };
     await record(started('python', times), ended('python', { ended_at: '2026-01-01T00:00:01.123999' }));
     expect(await read('python')).toMatchObject({
-      started_at: '2026-01-01T00:00:00.123Z',
-      ended_at: '2026-01-01T00:00:01.123Z',
+      started_at: '2026-01-01T00:00:00.123456Z',
+      ended_at: '2026-01-01T00:00:01.123999Z',
       summary: { weave: { latency_ms: 1000 } },
     });
   });
@@ -390,12 +394,22 @@ describe('POST /calls/stream_query of recorded calls', () => {
     ['trace name', { $eq: [field('summary.weave.trace_name'), literal('plan')] }, 'a b c'],
     [
       'input and column',
-      { $and: [{ $gt: [field('inputs.n'), literal(4)] }, { $eq: [field('trace_id'), literal('t2')] }] },
+      {
+        $and: [
+          { $gt: [{ $convert: { input: field('inputs.n'), to: 'double' } }, literal(4)] },
+          { $eq: [field('trace_id'), literal('t2')] },
+        ],
+      },
       'c d',
     ],
     [
       'input or column',
-      { $or: [{ $gt: [field('inputs.n'), literal(6)] }, { $eq: [field('id'), literal('a')] }] },
+      {
+        $or: [
+          { $gt: [{ $convert: { input: field('inputs.n'), to: 'double' } }, literal(6)] },
+          { $eq: [field('id'), literal('a')] },
+        ],
+      },
       'a d',
     ],
     [

@@ -1,4 +1,6 @@
 import { describe, expect, it } from 'vitest';
+
+import { ExactNumber, exactJson } from '../../../src/core/json/exact-number.ts';
 import { decodeTraces } from '../../../src/service/otel/decode-protobuf.ts';
 import { readSpanResource, spanToCall } from '../../../src/service/otel/span-to-call.ts';
 import { otlpAttributes, otlpSpan } from '../../support/otlp-messages.ts';
@@ -65,7 +67,7 @@ describe('spanToCall', () => {
             output: { value: 'hello' },
             openinference: { span: { kind: 'AGENT' } },
             wandb: { thread_id: 'otel-1', is_turn: true },
-            big: '1234567890123456789',
+            big: expect.any(ExactNumber),
             list: ['a', 'b'],
           },
           events: [],
@@ -78,6 +80,7 @@ describe('spanToCall', () => {
       output: { 'output.value': 'hello' },
       summary: { usage: { usage: noTokens } },
     });
+    expect(exactJson(agent)).toContain('"big":1234567890123456789');
     expect(model).toMatchObject({
       attributes: {
         system: 'openai',
@@ -261,17 +264,19 @@ describe('spanToCall', () => {
     expect({}).not.toHaveProperty('polluted');
   });
 
-  it('keeps numbers that JSON has not, and integers that a number would change, as text', () => {
+  it('keeps numbers that JSON has not as text, and integers and floats as they are', () => {
     const attributes = [
       { key: 'nan', value: { doubleValue: 'NaN' } },
       { key: 'endless', value: { doubleValue: Number.NEGATIVE_INFINITY } },
-      { key: 'large', value: { intValue: '-9007199254740993' } },
       { key: 'bytes', value: { bytesValue: 'AAE=' } },
       { key: 'nothing', value: {} },
     ];
     expect(callOf({ attributes }).attributes.otel_span).toMatchObject({
-      attributes: { nan: 'NaN', endless: '-Infinity', large: '-9007199254740993', bytes: 'AAE=', nothing: null },
+      attributes: { nan: 'NaN', endless: '-Infinity', bytes: 'AAE=', nothing: null },
     });
+    const numbers = otlpAttributes({ large: -9_007_199_254_740_993n });
+    const exact = callOf({ attributes: [...numbers, { key: 'float', value: { doubleValue: 1 } }] });
+    expect(exactJson(exact)).toContain('{"large":-9007199254740993,"float":1.0}');
   });
 
   it('keeps text that looks like JSON and is none', () => {

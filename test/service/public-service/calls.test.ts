@@ -34,9 +34,13 @@ describe('POST /call/read', () => {
       'started_at',
       'storage_size_bytes',
       'summary',
+      'thread_id',
       'total_storage_size_bytes',
       'trace_id',
+      'turn_id',
       'wb_run_id',
+      'wb_run_step',
+      'wb_run_step_end',
       'wb_user_id',
     ]);
     expect(call).toMatchObject({

@@ -32,11 +32,11 @@ describe('POST /v2/{entity}/{project}/evaluations', () => {
     expect(bodyOf(await create({ name: 'Versions', trials: 3 })).version_index).toBe(1);
   });
 
-  it('returns the existing version when its content is sent again', async () => {
+  it('makes content that is sent again the newest version', async () => {
     const first = bodyOf(await create({ name: 'Again' }));
     bodyOf(await create({ name: 'Again', trials: 3 }));
     expect(first.version_index).toBe(0);
-    expect(bodyOf(await create({ name: 'Again' }))).toEqual(first);
+    expect(bodyOf(await create({ name: 'Again' }))).toEqual({ ...first, version_index: 1 });
   });
 
   it('accepts 0 trials', async () => {

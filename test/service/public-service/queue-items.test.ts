@@ -165,13 +165,13 @@ describe('deviations, listed in docs/service.md', () => {
     expect((await service.item(queue, 'call-0')).id).toMatch(/^[0-9a-z]{17}$/);
   });
 
-  it('writes the times of items with the time zone Z', async () => {
+  it('writes the times of items to the precision that they have', async () => {
     const queue = await service.createQueue({ calls: ['call-0'] });
     expect(await service.item(queue, 'call-0')).toMatchObject({
-      call_started_at: '2026-01-01T00:00:00.000Z',
-      call_ended_at: '2026-01-01T00:00:00.000Z',
-      created_at: expect.stringMatching(/^\d{4}-\d\d-\d\dT[\d:.]+Z$/),
-      updated_at: expect.stringMatching(/^\d{4}-\d\d-\d\dT[\d:.]+Z$/),
+      call_started_at: '2026-01-01T00:00:00.000',
+      call_ended_at: '2026-01-01T00:00:00.000',
+      created_at: expect.stringMatching(/^\d{4}-\d\d-\d\dT[\d:.]+$/),
+      updated_at: expect.stringMatching(/^\d{4}-\d\d-\d\dT[\d:.]+$/),
     });
   });
 

@@ -172,7 +172,9 @@ describe('the order of recorded calls', () => {
     expect(await idsOf({ project_id, sort_by, offset: 197, limit: 6 })).toEqual([
       ...['id-141', 'id-020', 'id-140', 'id-019', 'id-139', 'id-018'],
     ]);
-    const isOdd = { $expr: { $eq: [{ $getField: 'inputs.half' }, { $literal: 1 }] } };
+    const isOdd = {
+      $expr: { $eq: [{ $convert: { input: { $getField: 'inputs.half' }, to: 'int' } }, { $literal: 1 }] },
+    };
     expect(await idsOf({ project_id, sort_by, query: isOdd, offset: 1, limit: 3 })).toEqual([
       ...['id-239', 'id-117', 'id-237'],
     ]);
@@ -198,7 +200,7 @@ describe('conditions on the name of the operation', () => {
     const name = { $getField: 'op_name' };
     const contains = (text: string) => ({ $contains: { input: name, substr: { $literal: text } } });
     const isChat = { $or: [{ $eq: [name, { $literal: 'chat' }] }, contains('/op/chat:')] };
-    const isOdd = { $eq: [{ $getField: 'inputs.half' }, { $literal: 1 }] };
+    const isOdd = { $eq: [{ $convert: { input: { $getField: 'inputs.half' }, to: 'int' } }, { $literal: 1 }] };
     const cases: [object, string][] = [
       [contains('nothing'), ''],
       [contains('plan'), '02 06 10'],

@@ -84,6 +84,6 @@ describe('expandReferences', () => {
 
   it('expands the columns that are selected', async () => {
     const call = await read({ columns: ['inputs.row'], expand_columns: ['inputs.row', 'output'] });
-    expect([call.inputs, call.output]).toEqual([{ row: { question: 'Why?', customer, _ref: row } }, null]);
+    expect([call.inputs.row, call.output]).toEqual([{ question: 'Why?', customer, _ref: row }, null]);
   });
 });

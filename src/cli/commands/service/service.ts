@@ -93,7 +93,7 @@ function addUser(service: Command): void {
     .argument('<name>', 'user name')
     .argument('[projects...]', 'projects that it may see, each written entity/project')
     .option('--all-projects', 'let it see every project')
-    .option('--env', 'print its key as shell lines for programs that use the SDK of the public service (npm weave)')
+    .option('--env', 'print its key as shell lines for programs that use an SDK of the public service (weave)')
     .option('--url <url>', 'address of this service in those lines', asServiceUrl, 'http://127.0.0.1:8787');
   explain(command, {
     examples: [
@@ -111,7 +111,9 @@ function addUser(service: Command): void {
     }
     // On stderr, so that a shell can evaluate stdout.
     if (grants.length === 0) invocation().stderr.write(`projects:  ${seen}\n`);
-    printLine(`export WANDB_API_KEY=${token}\nexport WF_TRACE_SERVER_URL=${options.url}`);
+    // Without WANDB_BASE_URL, the Python SDK would send the key to the public service.
+    const addresses = ['WF_TRACE_SERVER_URL', 'WANDB_BASE_URL'].map((name) => `export ${name}=${options.url}`);
+    printLine([`export WANDB_API_KEY=${token}`, ...addresses].join('\n'));
   });
 }
 

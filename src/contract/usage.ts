@@ -1,0 +1,113 @@
+import * as z from 'zod';
+import { normalizeTimestamp } from '../core/timestamps.ts';
+import { callsFilter, expressionQuery } from './calls.ts';
+import { endpoint, projectInBody } from './endpoint.ts';
+import { projectId } from './identifiers.ts';
+
+const time = z.string().refine((text) => normalizeTimestamp(text) !== undefined, 'must be an ISO 8601 date and time');
+const flag = z.boolean().nullish();
+const bytes = z.int().nullish();
+
+/** What a model was used for: numbers of requests and tokens, and what they cost if that was asked for and prices are known. */
+const modelUsage = z.looseObject({
+  requests: z.number(),
+  prompt_tokens: z.number(),
+  completion_tokens: z.number(),
+  total_tokens: z.number(),
+  prompt_tokens_total_cost: z.number().nullish(),
+  completion_tokens_total_cost: z.number().nullish(),
+});
+export type ModelUsage = z.infer<typeof modelUsage>;
+
+/** By call, then by model; each with the calls that it made. */
+const usageResponse = z.looseObject({
+  call_usage: z.record(z.string(), z.record(z.string(), modelUsage)),
+  unfinished_call_ids: z.array(z.string()).describe('Calls that have not ended, whose usage may grow.'),
+});
+
+const aggregations = z
+  .array(z.enum(['sum', 'avg', 'min', 'max']))
+  .max(4)
+  .describe('sum, avg, min or max.');
+
+/** Figures of one span of time: `timestamp`, `count`, and a member such as `sum_total_tokens` for each aggregation. */
+const bucket = z.looseObject({ timestamp: z.string(), count: z.int() });
+export type StatsBucket = z.infer<typeof bucket>;
+
+/** The operations that add up what recorded calls used, and how much is stored. */
+export const usageEndpoints = {
+  callsUsage: endpoint({
+    summary: 'Add up the usage of recorded calls and of those that they made',
+    path: '/calls/usage',
+    projects: projectInBody,
+    request: z.object({ project_id: projectId, call_ids: z.array(z.string()).max(1000), include_costs: flag }),
+    response: usageResponse,
+  }),
+  traceUsage: endpoint({
+    summary: 'Add up the usage of each recorded call of traces',
+    path: '/trace/usage',
+    projects: projectInBody,
+    request: z.object({
+      project_id: projectId,
+      filter: callsFilter.nullish(),
+      query: expressionQuery.nullish(),
+      include_costs: flag,
+    }),
+    response: usageResponse,
+  }),
+  callsStats: endpoint({
+    summary: 'Add up recorded calls and their usage by time',
+    path: '/calls/stats',
+    projects: projectInBody,
+    request: z.object({
+      project_id: projectId,
+      start: time,
+      end: time.nullish().describe('Now by default.'),
+      granularity: z.int().min(1).nullish().describe('Seconds of each span of time; 3600 by default.'),
+      filter: callsFilter.nullish(),
+      usage_metrics: z
+        .array(z.object({ metric: z.enum(['input_tokens', 'output_tokens', 'total_tokens']), aggregations }))
+        .max(10)
+        .nullish()
+        .describe('Figures by model.'),
+      call_metrics: z
+        .array(z.object({ metric: z.enum(['call_count', 'error_count', 'latency_ms']), aggregations }))
+        .max(10)
+        .nullish(),
+    }),
+    response: z.looseObject({
+      start: z.string(),
+      end: z.string(),
+      granularity: z.int(),
+      timezone: z.string(),
+      usage_buckets: z.array(bucket),
+      call_buckets: z.array(bucket),
+    }),
+  }),
+  projectStats: endpoint({
+    summary: 'Measure what a project stores',
+    path: '/project/stats',
+    projects: projectInBody,
+    request: z.object({
+      project_id: projectId,
+      include_trace_storage_size: flag,
+      include_object_storage_size: flag,
+      include_table_storage_size: flag,
+      include_file_storage_size: flag,
+    }),
+    // In characters of JSON, but files in bytes.
+    response: z.looseObject({
+      trace_storage_size_bytes: bytes,
+      objects_storage_size_bytes: bytes,
+      tables_storage_size_bytes: bytes,
+      files_storage_size_bytes: bytes,
+    }),
+  }),
+  filesStats: endpoint({
+    summary: 'Measure the files of a project',
+    path: '/files/stats',
+    projects: projectInBody,
+    request: z.object({ project_id: projectId }),
+    response: z.looseObject({ total_size_bytes: z.int() }),
+  }),
+};

@@ -1,0 +1,332 @@
+import type { RecordedCall } from '../../contract/calls.ts';
+import type { ResultOf } from '../../contract/endpoints.ts';
+import type { ModelUsage, StatsBucket } from '../../contract/usage.ts';
+import { appendTo } from '../../core/append-to.ts';
+import { Refusal } from '../../core/http/refusal.ts';
+import { floatNumber, plainNumber } from '../../core/json/exact-number.ts';
+import { isJsonObject, objectOrEmpty } from '../../core/json/json-object.ts';
+import { ownMember } from '../../core/json/member-at.ts';
+import { microsecondsOf, normalizeTimestamp, shortTimestamp } from '../../core/timestamps.ts';
+import { nextTurn } from '../../core/turns.ts';
+import { type CallsSelection, findCalls, type QueryAccess } from '../query/find-calls.ts';
+import type { Database } from '../storage/database.ts';
+import { createCostAdder } from './costs.ts';
+import type { OperationHandler } from './operation.ts';
+
+/** Adds up the usage of calls and of those that they made. Unknown calls are skipped. @throws Refusal 413 for too many calls. */
+export const callsUsage: OperationHandler<'callsUsage'> = async ({ body, budget }, { database }) => {
+  const { project_id, call_ids, include_costs } = body;
+  if (call_ids.length === 0) return { call_usage: {}, unfinished_call_ids: [] };
+  const traces = new Set<string>();
+  const selection = { project_id, filter: { call_ids }, columns: ['trace_id'] };
+  for await (const calls of findCalls(database, selection, { budget })) {
+    for (const { trace_id } of calls) if (trace_id) traces.add(trace_id);
+  }
+  if (traces.size === 0) return { call_usage: {}, unfinished_call_ids: [] };
+  const filter = { trace_ids: [...traces] };
+  return addUp(await readUsage(database, { project_id, filter }, include_costs ?? false, { budget }), call_ids);
+};
+
+/**
+ * Adds up the usage of each matching call and of the matching calls that it made.
+ * @throws Refusal 422 for a query that cannot be evaluated, 413 for too many calls.
+ */
+export const traceUsage: OperationHandler<'traceUsage'> = async ({ body, maySee, budget }, { database }) => {
+  const calls = await readUsage(database, body, body.include_costs ?? false, { maySee, budget });
+  return addUp(calls, [...calls.keys()]);
+};
+
+interface CallUsage {
+  parent: string | null;
+  hasEnded: boolean;
+  models: Map<string, ModelUsage>;
+}
+
+/** The memory of the usage of a call, in bytes. */
+const bytesPerCall = 500;
+
+async function readUsage(
+  database: Database,
+  selection: CallsSelection,
+  withCosts: boolean,
+  access: QueryAccess,
+): Promise<Map<string, CallUsage>> {
+  const addCosts = createCostAdder(database, selection.project_id, access.budget);
+  const found = new Map<string, CallUsage>();
+  const columns = ['parent_id', 'ended_at', 'summary'];
+  for await (const calls of findCalls(database, { ...selection, columns }, access)) {
+    if (withCosts) await addCosts(calls);
+    for (const call of calls) {
+      const models = usageOf(call, withCosts);
+      access.budget.hold(bytesPerCall * (1 + models.size), 'ask for fewer calls at once');
+      found.set(call.id, { parent: call.parent_id ?? null, hasEnded: call.ended_at != null, models });
+    }
+  }
+  return found;
+}
+
+const prices = ['prompt_tokens_total_cost', 'completion_tokens_total_cost'] as const;
+
+function usageOf(call: RecordedCall, withCosts: boolean): Map<string, ModelUsage> {
+  const summary = objectOrEmpty(call.summary);
+  const costs = objectOrEmpty(objectOrEmpty(summary.weave).costs);
+  return new Map(
+    Object.entries(objectOrEmpty(summary.usage))
+      .filter(([, usage]) => isJsonObject(usage))
+      .map(([model, usage]) => {
+        const cost = ownMember(costs, model);
+        const priceOf = (name: string): number | null => {
+          const value = withCosts ? plainNumber(ownMember(cost, name)) : undefined;
+          return typeof value === 'number' ? value : null;
+        };
+        return [
+          model,
+          {
+            requests: countOf(usage, 'requests'),
+            prompt_tokens: countOf(usage, 'prompt_tokens', 'input_tokens'),
+            completion_tokens: countOf(usage, 'completion_tokens', 'output_tokens'),
+            total_tokens: countOf(usage, 'total_tokens'),
+            prompt_tokens_total_cost: priceOf(prices[0]),
+            completion_tokens_total_cost: priceOf(prices[1]),
+          },
+        ];
+      }),
+  );
+}
+
+function countOf(usage: unknown, ...names: string[]): number {
+  const found = names.map((name) => plainNumber(ownMember(usage, name))).find((value) => typeof value === 'number');
+  return typeof found === 'number' ? found : 0;
+}
+
+/** Adds the usage of each call to the calls above it, and returns that of some calls. */
+function addUp(calls: ReadonlyMap<string, CallUsage>, ids: readonly string[]): ResultOf<'callsUsage'> {
+  const children = new Map<string, string[]>();
+  for (const [id, { parent }] of calls) if (parent !== null && calls.has(parent)) appendTo(children, parent, id);
+  const totals = new Map<string, Map<string, ModelUsage>>();
+  // Children come before their parents; a call that is its own ancestor is added once.
+  const total = (start: string): Map<string, ModelUsage> => {
+    const order = [start];
+    const seen = new Set(order);
+    for (const id of order) {
+      for (const child of children.get(id) ?? []) {
+        if (seen.has(child) || totals.has(child)) continue;
+        order.push(child);
+        seen.add(child);
+      }
+    }
+    for (const id of order.reverse()) {
+      const sum = new Map([...(calls.get(id)?.models ?? [])].map(([model, usage]) => [model, { ...usage }]));
+      for (const child of children.get(id) ?? []) addTo(sum, totals.get(child));
+      totals.set(id, sum);
+    }
+    return totals.get(start)!;
+  };
+  const known = [...new Set(ids)].filter((id) => calls.has(id));
+  return {
+    call_usage: Object.fromEntries(known.map((id) => [id, Object.fromEntries(totals.get(id) ?? total(id))])),
+    unfinished_call_ids: known.filter((id) => !calls.get(id)!.hasEnded),
+  };
+}
+
+function addTo(sum: Map<string, ModelUsage>, usages: ReadonlyMap<string, ModelUsage> | undefined): void {
+  for (const [model, usage] of usages ?? []) {
+    const known = sum.get(model);
+    if (!known) {
+      sum.set(model, { ...usage });
+      continue;
+    }
+    known.requests += usage.requests;
+    known.prompt_tokens += usage.prompt_tokens;
+    known.completion_tokens += usage.completion_tokens;
+    known.total_tokens += usage.total_tokens;
+    for (const price of prices) {
+      if (usage[price] != null) known[price] = (known[price] ?? 0) + usage[price];
+    }
+  }
+}
+
+/** Maximum number of spans of time in a response. */
+const maxBuckets = 10_000;
+const usageMembers = {
+  input_tokens: 'prompt_tokens',
+  output_tokens: 'completion_tokens',
+  total_tokens: 'total_tokens',
+} as const;
+type Values = Map<string, number[]>;
+
+/**
+ * Adds up calls and their usage by spans of time, each of which has a bucket, also without calls.
+ * @throws Refusal 400 for times in the wrong order or too many spans, 413 for too many calls.
+ */
+export const callsStats: OperationHandler<'callsStats'> = async ({ body, budget }, { database }) => {
+  const { project_id, filter, granularity, usage_metrics, call_metrics } = body;
+  const seconds = granularity ?? 3600;
+  const start = normalizeTimestamp(body.start)!;
+  const end = normalizeTimestamp(body.end ?? new Date().toISOString())!;
+  const [first, last] = [start, end].map((time) => microsecondsOf(time) / 1e6) as [number, number];
+  const spans = Math.ceil((last - first) / seconds);
+  if (spans < 1) throw new Refusal(400, 'end must be after start');
+  if (spans > maxBuckets) throw new Refusal(400, `More than ${maxBuckets} spans of time: use a larger granularity`);
+  const ofModel = new Map<string, Values[]>();
+  const ofCalls: Values[] = Array.from({ length: spans }, () => new Map());
+  const field = { $getField: 'started_at' };
+  const $expr = { $and: [{ $gte: [field, { $literal: first }] }, { $lt: [field, { $literal: last }] }] };
+  const columns = ['started_at', 'ended_at', 'exception', 'summary'];
+  for await (const calls of findCalls(database, { project_id, filter, query: { $expr }, columns }, { budget })) {
+    for (const call of calls) {
+      const startedAt = microsecondsOf(normalizeTimestamp(call.started_at!)!) / 1e6;
+      const span = Math.min(spans - 1, Math.max(0, Math.floor((startedAt - first) / seconds)));
+      const values = ofCalls[span]!;
+      appendTo(values, 'call_count', 1);
+      appendTo(values, 'error_count', call.exception ? 1 : 0);
+      const latency = objectOrEmpty(objectOrEmpty(call.summary).weave).latency_ms;
+      if (typeof latency === 'number') appendTo(values, 'latency_ms', latency);
+      budget.hold(bytesPerCall, 'ask for a shorter time');
+      for (const [model, usage] of usageOf(call, false)) {
+        let known = ofModel.get(model);
+        if (!known) {
+          budget.hold(spans * bytesPerCall, 'use a larger granularity');
+          known = Array.from({ length: spans }, () => new Map());
+          ofModel.set(model, known);
+        }
+        for (const [metric, member] of Object.entries(usageMembers)) appendTo(known[span]!, metric, usage[member]);
+      }
+    }
+  }
+  const models = [...ofModel].sort(([a], [b]) => (a < b ? -1 : 1));
+  const timeOf = (span: number): string => new Date((first + span * seconds) * 1000).toISOString().slice(0, 19);
+  return {
+    start: shortTime(start),
+    end: shortTime(end),
+    granularity: seconds,
+    timezone: 'UTC',
+    usage_buckets: ofCalls.flatMap((_, span) =>
+      models.map(([model, values]) => ({
+        timestamp: timeOf(span),
+        model,
+        ...figures(values[span]!, usage_metrics ?? [], floatNumber),
+        count: values[span]!.get('total_tokens')?.length ?? 0,
+      })),
+    ),
+    call_buckets: ofCalls.map((values, span) => ({
+      timestamp: timeOf(span),
+      ...figures(values, call_metrics ?? [], (value) => value),
+      count: values.get('call_count')?.length ?? 0,
+    })),
+  };
+};
+
+/** Writes a time without a fraction that is zero. */
+function shortTime(utc: string): string {
+  return shortTimestamp(utc).replace('.000Z', 'Z');
+}
+
+const aggregate = {
+  sum: (values: readonly number[]) => values.reduce((sum, value) => sum + value, 0),
+  avg: (values: readonly number[]) => (values.length === 0 ? null : aggregate.sum(values) / values.length),
+  min: (values: readonly number[]) =>
+    values.reduce<number | null>((least, value) => (least === null || value < least ? value : least), null),
+  max: (values: readonly number[]) =>
+    values.reduce<number | null>((most, value) => (most === null || value > most ? value : most), null),
+};
+
+function figures(
+  values: Values,
+  metrics: readonly { metric: string; aggregations: readonly (keyof typeof aggregate)[] }[],
+  written: (value: number) => number,
+): Omit<StatsBucket, 'timestamp' | 'count'> {
+  return Object.fromEntries(
+    metrics.flatMap(({ metric, aggregations }) =>
+      aggregations.map((name) => {
+        const value = aggregate[name](values.get(metric) ?? []);
+        return [`${name}_${metric}`, value === null ? null : written(value)];
+      }),
+    ),
+  );
+}
+
+/** Measures what a project stores: the characters of its JSON, and the bytes of its files. */
+export const projectStats: OperationHandler<'projectStats'> = async ({ body }, { database }) => {
+  const { project_id } = body;
+  const isWanted = (flag: boolean | null | undefined): boolean => flag ?? true;
+  return {
+    trace_storage_size_bytes: isWanted(body.include_trace_storage_size)
+      ? await sizeOf(database, project_id, 'calls')
+      : null,
+    objects_storage_size_bytes: isWanted(body.include_object_storage_size)
+      ? await objectChars(database, project_id)
+      : null,
+    tables_storage_size_bytes: isWanted(body.include_table_storage_size)
+      ? await sizeOf(database, project_id, 'row_contents')
+      : null,
+    files_storage_size_bytes: isWanted(body.include_file_storage_size) ? await fileBytes(database, project_id) : null,
+  };
+};
+
+/** Measures the files of a project, in bytes. */
+export const filesStats: OperationHandler<'filesStats'> = async ({ body }, { database }) => ({
+  total_size_bytes: await fileBytes(database, body.project_id),
+});
+
+async function fileBytes(database: Database, project_id: string): Promise<number> {
+  const { size } = await database.read((transaction) =>
+    transaction
+      .selectFrom('files')
+      .select(({ fn }) => fn.sum<number | null>('size_bytes').as('size'))
+      .where('project_id', '=', project_id)
+      .executeTakeFirstOrThrow(),
+  );
+  // PostgreSQL's driver returns sums as strings.
+  return Number(size ?? 0);
+}
+
+async function objectChars(database: Database, project_id: string): Promise<number> {
+  const { size } = await database.read((transaction) =>
+    transaction
+      .selectFrom('objects')
+      .select(({ fn }) => fn.sum<number | null>(fn('length', ['content'])).as('size'))
+      .where('project_id', '=', project_id)
+      .executeTakeFirstOrThrow(),
+  );
+  return Number(size ?? 0);
+}
+
+/** The columns with JSON of each table, and the column that orders the rows of a project. */
+const measured = {
+  calls: { key: 'id', columns: ['attributes', 'inputs', 'output', 'summary', 'data'] },
+  row_contents: { key: 'digest', columns: ['content'] },
+} as const;
+
+/** Number of rows that one statement measures. */
+const rowsPerMeasure = 500;
+
+/** Adds up the characters of the JSON of a table, range by range, so that other requests can proceed. */
+async function sizeOf(database: Database, project_id: string, table: keyof typeof measured): Promise<number> {
+  const { key, columns } = measured[table];
+  let total = 0;
+  let after = '';
+  for (;;) {
+    await nextTurn();
+    const rows = await database.read((transaction) =>
+      transaction
+        .selectFrom(table as 'row_contents')
+        .select(({ fn, ref, val }) => [
+          ref(key as 'digest').as('key'),
+          ...columns.map((column) =>
+            fn.coalesce(fn<number>('length', [column as 'content']), val(0)).as(column as 'content'),
+          ),
+        ])
+        .where('project_id', '=', project_id)
+        .where(key as 'digest', '>', after)
+        .orderBy(key as 'digest')
+        .limit(rowsPerMeasure)
+        .execute(),
+    );
+    for (const row of rows) {
+      for (const column of columns) total += Number((row as Record<string, unknown>)[column] ?? 0);
+    }
+    after = rows.at(-1)?.key ?? '';
+    if (rows.length < rowsPerMeasure) return total;
+  }
+}
