@@ -24,6 +24,11 @@ export function shortTimestamp(utc: string): string {
   return utc.length === 27 && utc.endsWith('000Z') ? `${utc.slice(0, 23)}Z` : utc;
 }
 
+/** Cuts a time that {@link normalizeTimestamp} returned to milliseconds. */
+export function toMilliseconds(utc: string): string {
+  return `${utc.slice(0, 23)}Z`;
+}
+
 /** Returns a time in UTC without its zone, as the public service writes some of its times. */
 export function withoutZone(utc: string): string {
   return utc.endsWith('Z') ? utc.slice(0, -1) : utc;
