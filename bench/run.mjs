@@ -1,6 +1,6 @@
 // `npm run bench`: measures the performance budget in one run and writes bench/results.md and growth.svg.
-// --quick takes under three minutes: fewer rounds, no queue of a million, 20,000 recorded calls, no plot, no foreign text. --only=start,calls,… measures some
-// parts. Both print instead of writing. --rounds=0.5 halves the number of rounds, --recorded=5000 records that many calls, --database=URL on an
+// --quick takes under three minutes: fewer rounds, no queue of a million, 20,000 recorded calls and spans, no plot, no foreign text. --only=start,calls,… measures some
+// parts. Both print instead of writing. --rounds=0.5 halves the number of rounds, --recorded=5000 records that many calls and spans, --database=URL on an
 // empty database of PostgreSQL. BENCH_OTHER=PATH adds another build of heddle to compare with.
 import { existsSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { cpus, loadavg, release, totalmem } from 'node:os';
@@ -29,11 +29,13 @@ const parts = {
   board: await import('./measure-board.mjs'),
   service: await import('./measure-service.mjs'),
   recording: await import('./measure-recording.mjs'),
+  traces: await import('./measure-traces.mjs'),
   evaluations: await import('./measure-evaluations.mjs'),
   growth: await import('./measure-growth.mjs'),
   text: await import('./measure-text.mjs'),
 };
 const { reportBudget } = await import('./budget.mjs');
+const { reportOverview } = await import('./overview.mjs');
 const { plot } = await import('./plot.mjs');
 
 const wanted =
@@ -83,6 +85,7 @@ try {
     recording: await measurePart('recording', ({ measureRecording }) =>
       measureRecording(effort.recorded, { repetitions: effort.pages, database: flags.database }, run, log),
     ),
+    traces: await measurePart('traces', ({ measureTraces }) => measureTraces(effort.recorded, run, log)),
     evaluations: await measurePart('evaluations', ({ measureEvaluations }) => measureEvaluations(run, log)),
     text: await measurePart('text', ({ measureText }) => measureText(log)),
   };
@@ -93,6 +96,7 @@ try {
   const report = [
     heading(),
     failed.length > 0 && `**Failed: ${failed.join('; ')}**`,
+    measured.start && measured.calls && reportOverview(measured),
     budgeted && reportBudget(measured),
     budgeted && existsSync(new URL('notes.md', here)) && readFileSync(new URL('notes.md', here), 'utf8').trim(),
     measured.start && parts.start.reportStart(measured.start),
@@ -104,6 +108,7 @@ try {
     measured.board && parts.board.reportBoard(measured.board),
     measured.service && parts.service.reportService(measured.service),
     measured.recording && parts.recording.reportRecording(measured.recording),
+    measured.traces && parts.traces.reportTraces(measured.traces),
     measured.evaluations && parts.evaluations.reportEvaluations(measured.evaluations),
     measured.text && parts.text.reportText(measured.text),
   ];

@@ -12,6 +12,7 @@ const commands: Record<string, () => Promise<(program: Command) => void>> = {
   serve: async () => (await import('./commands/serve.ts')).addServe,
   setup: async () => (await import('./commands/setup.ts')).addSetup,
   board: async () => (await import('./commands/board.ts')).addBoard,
+  import: async () => (await import('./commands/import/import.ts')).addImport,
   call: async () => (await import('./commands/call.ts')).addCall,
   tools: async () => (await import('./commands/tools.ts')).addTools,
   login: async () => (await import('./commands/login/login.ts')).addLogin,
@@ -31,7 +32,7 @@ const commands: Record<string, () => Promise<(program: Command) => void>> = {
 /** The headings of the help, with the commands below each in their order. */
 const headings: Record<string, readonly string[]> = {
   'Start here:': ['demo', 'setup', 'serve'],
-  'Queues, evaluations and tools:': ['board', 'queue', 'evaluation', 'call', 'tools'],
+  'Queues, evaluations and tools:': ['import', 'board', 'queue', 'evaluation', 'call', 'tools'],
   'Your service:': ['login', 'logout', 'config', 'status', 'doctor'],
   'The embedded service:': ['service'],
   'Shell:': ['completion', 'help'],
@@ -62,7 +63,7 @@ export async function createProgram(names: readonly string[] = commandNames()): 
       'heddle demo                          # see the main job in a minute, without an account',
       'heddle setup claude-desktop          # add heddle to a client',
       'heddle call list_queues              # call a tool as a model does',
-      'heddle service import items.csv --project team/support --queue review',
+      'heddle import answers.csv            # fill a queue with the rows of a file',
     ],
     page: 'README.md; `heddle COMMAND --help` names the page of each command',
     notes: [

@@ -20,6 +20,18 @@ export function fillPlaceholders(
   });
 }
 
+/** Returns the strings of messages in which placeholders are filled: all but those of the assistant. */
+export function templateTexts(messages: readonly unknown[]): string[] {
+  return messages.flatMap((message) =>
+    (Object(message) as { role?: unknown }).role === 'assistant' ? [] : textsIn(message),
+  );
+}
+
+function textsIn(value: unknown): string[] {
+  if (typeof value === 'string') return [value];
+  return typeof value === 'object' && value !== null ? Object.values(value).flatMap(textsIn) : [];
+}
+
 /** Returns the names of the placeholders of texts, in their order and each once, and a lone brace if there is one. */
 export function findPlaceholders(texts: readonly string[]): { names: string[]; loneBrace: string | undefined } {
   const names = new Set<string>();

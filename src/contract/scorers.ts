@@ -1,4 +1,5 @@
 import * as z from 'zod';
+import { ownMember } from '../core/json/member-at.ts';
 
 /** One message of a template; its `{name}` placeholders take values of a row. */
 const templateMessage = z.looseObject({
@@ -38,7 +39,10 @@ export type LlmModel = z.infer<typeof llmModel>;
 /** The class of {@link llmJudgeScorer}. */
 export const llmJudgeScorerClass = 'LLMAsAJudgeScorer';
 
-/** A scorer that asks a model to judge an output. The template of its model is sent as it is, before the prompt. */
+/**
+ * A scorer that asks a model to judge an output. The messages of its model come before the prompt. Heddle's own service fills
+ * the placeholders of both, the public service only those of the prompt.
+ */
 export const llmJudgeScorer = z.looseObject({
   name: z.string().nullish(),
   description: z.string().nullish(),
@@ -57,6 +61,13 @@ export const llmJudgeScorer = z.looseObject({
     .describe('JSON Schema that the parsed reply must fit. Other programs than heddle ignore it.'),
 });
 export type LlmJudgeScorer = z.infer<typeof llmJudgeScorer>;
+
+/** Returns the column of the row that fills a placeholder of a judge; undefined for `output` and `inputs`, the whole row. */
+export function columnOfPlaceholder(name: string, columnMap: LlmJudgeScorer['column_map']): string | undefined {
+  if (name === 'output') return undefined;
+  if (columnMap && Object.hasOwn(columnMap, name)) return ownMember(columnMap, name) as string;
+  return name === 'inputs' ? undefined : name;
+}
 
 /** The class of {@link comparisonScorer}. */
 export const comparisonScorerClass = 'HeddleScorer';

@@ -1,14 +1,15 @@
 import * as z from 'zod';
 import type { ServiceClient } from '../client/service-client.ts';
 import { withFallback } from '../client/with-fallback.ts';
-import { fillPlaceholders, findPlaceholders, messagesOfPrompt } from '../contract/prompts.ts';
+import { fillPlaceholders, messagesOfPrompt, templateTexts } from '../contract/prompts.ts';
 import { parseReference } from '../contract/references.ts';
-import { parseLlmModel, parseScorer, type RunnableScorer } from '../contract/scorers.ts';
+import { type LlmJudgeScorer, type LlmModel, parseLlmModel, parseScorer } from '../contract/scorers.ts';
 import { concurrently } from '../core/concurrently.ts';
-import { HeddleError, invalidArgument } from '../core/errors.ts';
+import { HeddleError } from '../core/errors.ts';
 import { ownMember } from '../core/json/member-at.ts';
 import { sumOf } from '../core/statistics/score-lists.ts';
 import { readVersion } from '../records/read-objects.ts';
+import { knownProjects } from '../records/require-project.ts';
 import { type FoundEvaluation, nameInReference } from './find-evaluation.ts';
 
 export type Row = Record<string, unknown>;
@@ -31,18 +32,29 @@ export interface DatasetRows {
   read: (limit: number) => Promise<Row[]>;
 }
 
-/** The plan of a run. */
+/** The plan of a run. Each prediction of a row is one request to the model, and one to each judge. */
 export const runPlan = z.object({
   rows: z.int(),
-  predictions: z.int(),
-  judge_calls: z.int(),
+  model_requests: z.int(),
+  judge_requests: z.int(),
   estimated_tokens: z.int(),
 });
 export type RunPlan = z.output<typeof runPlan>;
 
+/** A scorer that asks a model. */
+interface Judge {
+  name: string;
+  /** Id of its model; undefined if the model cannot be read. */
+  modelId: string | undefined;
+  messages: unknown[];
+  /** The messages whose placeholders the service fills. */
+  filled: unknown[];
+  columnMap: LlmJudgeScorer['column_map'];
+}
+
 /** The scorers of an evaluation: those that ask a model, and the names of those that compare and of unknown ones. */
 export interface EvaluationScorers {
-  judges: Extract<RunnableScorer, { type: 'judge' }>['scorer'][];
+  judges: Judge[];
   comparisons: string[];
   unknown: string[];
 }
@@ -99,36 +111,43 @@ async function readTable(project_id: string, digest: string, limit: number, serv
 export async function readScorers({ val }: FoundEvaluation, service: ServiceClient): Promise<EvaluationScorers> {
   const references = Array.isArray(val.scorers) ? val.scorers : [];
   const read = await concurrently(references, concurrentReads, async (text: unknown) => {
-    const reference = typeof text === 'string' ? parseReference(text) : undefined;
-    const version = reference && (await readVersion(reference, service));
-    return { name: nameInReference(String(text)), scorer: parseScorer(version?.val) };
+    const name = nameInReference(String(text));
+    const scorer = parseScorer(await readValue(text, service));
+    return { name, scorer, judge: scorer?.type === 'judge' && (await readJudge(name, scorer.scorer, service)) };
   });
   return {
-    judges: read.flatMap(({ scorer }) => (scorer?.type === 'judge' ? [scorer.scorer] : [])),
+    judges: read.flatMap(({ judge }) => (judge ? [judge] : [])),
     comparisons: read.flatMap(({ name, scorer }) => (scorer?.type === 'comparison' ? [name] : [])),
     unknown: read.flatMap(({ name, scorer }) => (scorer ? [] : [name])),
   };
 }
 
-/**
- * Returns the placeholders that no column fills, after looking at all rows if the first do not have them.
- * @returns the columns as well, for the message.
- */
-export async function unfilledPlaceholders(
-  names: readonly string[],
-  dataset: DatasetRows,
-  maxRows: number,
-): Promise<{ missing: string[]; columns: string[] }> {
-  const columnsIn = (rows: readonly Row[]): Set<string> => new Set(rows.flatMap((row) => Object.keys(row)));
-  let columns = columnsIn(dataset.sample);
-  const isMissing = (name: string): boolean => !columns.has(name);
-  if (names.some(isMissing) && dataset.sample.length < Math.min(dataset.count, maxRows)) {
-    columns = columnsIn(await dataset.read(maxRows));
-  }
-  return { missing: names.filter(isMissing), columns: [...columns] };
+/** Reads the messages of a judge. The service reports what does not exist. */
+async function readJudge(
+  name: string,
+  { model, scoring_prompt, scoring_prompt_ref, column_map: columnMap }: LlmJudgeScorer,
+  service: ServiceClient,
+): Promise<Judge> {
+  const llmModel = typeof model === 'string' ? parseLlmModel(await readValue(model, service)) : model;
+  const text = scoring_prompt_ref ?? scoring_prompt ?? '';
+  const prompt = parseReference(text)
+    ? messagesOfPrompt(await readValue(text, service))
+    : [{ role: 'user', content: text }];
+  const template = llmModel ? await messagesOfModel(llmModel, service) : [];
+  const messages = [...template, ...(prompt ?? [])];
+  // The public service sends the messages of a judge's model as they are. Only heddle's own lists its projects.
+  const isVerbatim = /[{}]/.test(templateTexts(template).join('')) && (await knownProjects(service)) === undefined;
+  const filled = isVerbatim ? (prompt ?? []) : messages;
+  return { name, modelId: llmModel?.llm_model_id, messages, filled, columnMap };
 }
 
-/** Returns how many requests a run makes, and roughly how many tokens they have without the replies. */
+/** Reads the value of a stored object; undefined if the text is no reference to one. */
+async function readValue(text: unknown, service: ServiceClient): Promise<unknown> {
+  const reference = typeof text === 'string' ? parseReference(text) : undefined;
+  return reference?.kind === 'object' ? (await readVersion(reference, service))?.val : undefined;
+}
+
+/** Returns how many requests a run sends to models, and roughly how many tokens they have without the replies. */
 export function planOf(
   messages: readonly unknown[],
   { count, sample }: DatasetRows,
@@ -136,42 +155,12 @@ export function planOf(
   { trials, maxRows }: { trials: number; maxRows: number },
 ): RunPlan {
   const rows = Math.min(count, maxRows);
-  const predictions = rows * trials;
-  const judgeMessages = judges.map(({ model, scoring_prompt }) => [
-    ...(typeof model === 'object' ? (model.default_params?.messages_template ?? []) : []),
-    { role: 'user', content: scoring_prompt ?? '' },
-  ]);
+  const model_requests = rows * trials;
   const used = sample.slice(0, rows);
-  const chars = used.flatMap((row) => [messages, ...judgeMessages].map((template) => filledChars(template, row)));
-  const estimated_tokens = Math.ceil(((sumOf(chars)! / used.length) * predictions) / charsPerToken);
-  return { rows, predictions, judge_calls: predictions * judges.length, estimated_tokens };
-}
-
-/** Returns the strings of messages in which placeholders are filled: all but those of the assistant. */
-function templateTexts(messages: readonly unknown[]): string[] {
-  return messages.flatMap((message) =>
-    (Object(message) as { role?: unknown }).role === 'assistant' ? [] : textsIn(message),
-  );
-}
-
-function textsIn(value: unknown): string[] {
-  if (typeof value === 'string') return [value];
-  return typeof value === 'object' && value !== null ? Object.values(value).flatMap(textsIn) : [];
-}
-
-/**
- * Returns the names of the placeholders `{name}` in messages.
- * @param argument the argument of the tool that the messages come from.
- * @throws HeddleError `invalid_arguments` for a brace that belongs to none and is not doubled.
- */
-export function placeholdersOf(messages: readonly unknown[], argument: string): string[] {
-  const { names, loneBrace } = findPlaceholders(templateTexts(messages));
-  if (loneBrace === undefined) return names;
-  throw invalidArgument(argument, {
-    consequence: 'Nothing was started',
-    fault: `${argument} has a lone ${loneBrace}`,
-    hint: `Write ${loneBrace}${loneBrace} for a literal brace, and {column} for a value of the row.`,
-  });
+  const templates = [messages, ...judges.map((judge) => judge.messages)];
+  const chars = used.flatMap((row) => templates.map((template) => filledChars(template, row)));
+  const estimated_tokens = Math.ceil(((sumOf(chars)! / used.length) * model_requests) / charsPerToken);
+  return { rows, model_requests, judge_requests: model_requests * judges.length, estimated_tokens };
 }
 
 /** Returns the number of characters of messages after their placeholders were filled from a row. */
@@ -187,10 +176,14 @@ function filledChars(messages: readonly unknown[], row: Row): number {
 }
 
 /**
- * Reads the messages of a stored prompt or model.
+ * Reads the messages of a stored prompt or model, and the id of the model.
  * @throws HeddleError `not_found` or `invalid_arguments` when there are none.
  */
-export async function readMessages(text: string, kind: 'prompt' | 'model', service: ServiceClient): Promise<unknown[]> {
+export async function readTemplate(
+  text: string,
+  kind: 'prompt' | 'model',
+  service: ServiceClient,
+): Promise<{ messages: unknown[]; modelId?: string }> {
   const reference = parseReference(text);
   const version = reference?.kind === 'object' ? await readVersion(reference, service) : undefined;
   if (!version) {
@@ -200,8 +193,9 @@ export async function readMessages(text: string, kind: 'prompt' | 'model', servi
       hint: `Check the reference, or pass ${kind === 'prompt' ? 'the text of the prompt' : 'the id of a model of inference'} itself.`,
     });
   }
-  const messages = kind === 'prompt' ? messagesOfPrompt(version.val) : messagesOfModel(version.val);
-  if (messages) return messages;
+  const model = parseLlmModel(version.val);
+  const messages = kind === 'prompt' ? messagesOfPrompt(version.val) : model && (await messagesOfModel(model, service));
+  if (messages) return { messages, ...(model && { modelId: model.llm_model_id }) };
   throw new HeddleError({
     code: 'invalid_arguments',
     message: `Nothing was started: ${text} is no ${kind === 'prompt' ? 'prompt with messages' : 'stored model of inference'}.`,
@@ -209,7 +203,9 @@ export async function readMessages(text: string, kind: 'prompt' | 'model', servi
   });
 }
 
-function messagesOfModel(val: unknown): unknown[] | undefined {
-  const model = parseLlmModel(val);
-  return model && (model.default_params?.messages_template ?? []);
+/** Reads the messages that begin every request to a model: those of its prompt, or its template. */
+async function messagesOfModel({ default_params }: LlmModel, service: ServiceClient): Promise<unknown[]> {
+  const { prompt, messages_template } = default_params ?? {};
+  if (prompt == null) return messages_template ?? [];
+  return messagesOfPrompt(await readValue(prompt, service)) ?? [];
 }

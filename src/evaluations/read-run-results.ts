@@ -8,9 +8,11 @@ import { parsePartReference } from '../contract/references.ts';
 import { parseLlmModel } from '../contract/scorers.ts';
 import { HeddleError } from '../core/errors.ts';
 import { inBatches } from '../core/in-batches.ts';
+import { countEach } from '../core/statistics/count-each.ts';
 import type { CallContext } from '../records/call-context.ts';
 import { cutValue } from '../text/call-values.ts';
 import { shortName } from '../text/names.ts';
+import { pluralize } from '../text/page.ts';
 import { type RowScores, rowScores } from './compare-runs.ts';
 import { nameInReference } from './find-evaluation.ts';
 import { type RunFigures, runFigures, type ScoredTrial, summarizedFigures } from './score-figures.ts';
@@ -50,7 +52,7 @@ export interface ResultRow {
 /** Result members with a run: facts about it, and its figures as far as they are known. */
 export const runWithFigures = z.object({
   run_id: z.string(),
-  status: z.string().describe('running, complete, failed, or a word of the service.'),
+  status: z.string().describe('running, complete, complete with N errors, failed, or a word of the service.'),
   completed: z.int().optional(),
   total: z.int().optional(),
   error: z.string().optional(),
@@ -146,6 +148,32 @@ export async function readFigures(
   });
   const figures = new Map(summary?.evaluations.map((one) => [one.evaluation_call_id, summarizedFigures(one)]));
   return { figures, warnings: warnings ?? [] };
+}
+
+/**
+ * Returns a run with its figures. A service calls a run complete that has ended; here it is so only if the model replied every
+ * time, and it has failed if the model never did.
+ * @param rows the results of the run, for the commonest error.
+ */
+export function withFigures<Run extends Pick<RunWithFigures, 'run_id' | 'status'>>(
+  run: Run,
+  figures: RunFigures | undefined,
+  rows: readonly ResultRow[] = [],
+): Run & Partial<RunFigures> & Pick<RunWithFigures, 'error'> {
+  const { predictions = 0, errors = 0 } = figures ?? {};
+  if (run.status !== 'complete' || errors === 0) return { ...run, ...figures };
+  const error = commonestError(rows.flatMap(({ runs }) => runs.get(run.run_id)?.trials ?? []));
+  return {
+    ...run,
+    ...figures,
+    status: errors < predictions ? `complete with ${pluralize(errors, 'error')}` : 'failed',
+    ...(error !== undefined && { error }),
+  };
+}
+
+function commonestError(trials: readonly ScoredTrial[]): string | undefined {
+  const [commonest] = [...countEach(trials.flatMap(({ error }) => error || []))].sort(([, a], [, b]) => b - a);
+  return commonest && String(cutValue(commonest[0], maxKeptChars));
 }
 
 /** Returns the error for a run that a project does not have. */

@@ -2,21 +2,29 @@ import type { QueueItem } from '../contract/queue-items.ts';
 import { HeddleError } from '../core/errors.ts';
 import type { CallContext } from '../records/call-context.ts';
 import { readCalls } from '../records/read-calls.ts';
-import { valuesAt } from '../text/call-values.ts';
+import { cutValue, valuesAt } from '../text/call-values.ts';
 import { hasJudgementConditions, type ItemsFilter, matchingItems } from './matching-items.ts';
+import { readUnfinished, unfinishedOf } from './own-progress.ts';
 import type { QueueAccess } from './queue-access.ts';
 import { type ItemQuery, type ItemsWithFeedback, readItems } from './read-items.ts';
 import { rememberItems } from './shown-items.ts';
 
-/** An item with the values of its recorded call, or the error that kept the call from being read. */
-export type ItemWithValues = QueueItem & { call_values?: Record<string, unknown>; call_error?: HeddleError };
+/** An item with the values of its recorded call and why that call failed, or the error that kept the call from being read. */
+export type ItemWithValues = QueueItem & {
+  call_values?: Record<string, unknown>;
+  exception?: string;
+  call_error?: HeddleError;
+};
 
 /** Minimum length of a serialised item, in characters; it limits how many items are requested. */
 const minItemChars = 200;
 
 /** The items of a queue to read. */
-interface ItemPageRequest extends Pick<ItemQuery, 'sort_by' | 'include_position' | 'include_feedback'> {
+interface ItemPageRequest
+  extends Pick<ItemQuery, 'sort_by' | 'include_position' | 'include_feedback' | 'include_own_state'> {
   filter?: ItemsFilter | undefined;
+  /** Leaves out items that the account has completed or skipped; needs `include_own_state`. */
+  isUnfinishedOnly?: boolean;
   limit: number;
   offset?: number | undefined;
 }
@@ -29,18 +37,21 @@ interface ItemPage extends ItemsWithFeedback {
 
 /** Reads a page of items, and remembers how they were shown, for changes with its `as_of`. */
 export async function readItemPage(
-  { filter = {}, limit, offset = 0, sort_by, include_position, include_feedback }: ItemPageRequest,
+  { filter = {}, isUnfinishedOnly = false, limit, offset = 0, ...members }: ItemPageRequest,
   queue: QueueAccess & Pick<CallContext, 'maxResultChars'>,
 ): Promise<ItemPage> {
   const readAtMs = Date.now();
   const pageSize = Math.min(limit, Math.ceil(queue.maxResultChars / minItemChars));
-  const query = { sort_by, include_position, include_feedback };
+  const { sort_by, include_position, include_feedback, include_own_state } = members;
+  const query = { sort_by, include_position, include_feedback, include_own_state };
   const isSelectedHere = hasJudgementConditions(filter);
+  // Asking for one item more than needed tells whether there is a next page.
+  const atService = { ...query, filter, offset, limit: pageSize + 1 };
   const { items, feedback } = isSelectedHere
     ? await matchingItems(queue, filter, query)
-    : // Asking for one item more than needed tells whether there is a next page.
-      await readItems(queue, { ...query, filter, offset, limit: pageSize + 1 });
-  const rest = isSelectedHere ? items.slice(offset) : items;
+    : await (isUnfinishedOnly ? readUnfinished : readItems)(queue, atService);
+  const matching = isSelectedHere && isUnfinishedOnly ? await unfinishedOf({ items, feedback }, queue) : items;
+  const rest = isSelectedHere ? matching.slice(offset) : matching;
   const page = rest.slice(0, pageSize);
   return { items: page, feedback, hasMore: rest.length > pageSize, as_of: rememberItems(queue, readAtMs, page) };
 }
@@ -55,9 +66,13 @@ export async function withCallValues(
   const calls = await readCalls(items, project, context.service);
   return items.map((item) => {
     const call = calls.get(item.call_id)!;
-    return call instanceof HeddleError
-      ? { ...item, call_error: call }
-      : { ...item, call_values: valuesAt(call, item.display_fields, maxValueChars) };
+    if (call instanceof HeddleError) return { ...item, call_error: call };
+    const call_values = valuesAt(call, item.display_fields, maxValueChars);
+    return {
+      ...item,
+      call_values,
+      ...(call.exception && { exception: String(cutValue(call.exception, maxValueChars)) }),
+    };
   });
 }
 

@@ -38,6 +38,41 @@ export function stopSignal(control: ProcessControl): AbortSignal {
   return stop.signal;
 }
 
+/** A process is at rest if it used less processor time than this since the last look. */
+const restCpuMs = 100;
+/** A collection at rest is worth its pause, and a slower next call, if the process has grown by this much. */
+const minGrowthBytes = 48 * 2 ** 20;
+const restCheckMs = 30_000;
+let isReleasingMemory = false;
+
+/**
+ * Gives memory back to the system while the process rests. Node keeps what large results once needed until the next
+ * collection, which a process at rest does not reach.
+ */
+export function releaseMemoryAtRest(): void {
+  if (isReleasingMemory) return;
+  isReleasingMemory = true;
+  let cpu = process.cpuUsage();
+  let restingBytes = process.memoryUsage.rss();
+  setInterval(async () => {
+    const { user, system } = process.cpuUsage(cpu);
+    cpu = process.cpuUsage();
+    if ((user + system) / 1000 > restCpuMs) return;
+    if (process.memoryUsage.rss() - restingBytes < minGrowthBytes) return;
+    await collectGarbage();
+    restingBytes = process.memoryUsage.rss();
+  }, restCheckMs).unref();
+}
+
+/** Collects all garbage of this process. The profiler can, without a flag of Node. */
+export async function collectGarbage(): Promise<void> {
+  const { Session } = await import('node:inspector/promises');
+  const session = new Session();
+  session.connect();
+  await session.post('HeapProfiler.collectGarbage');
+  session.disconnect();
+}
+
 /** Waits until a signal aborts. */
 export async function untilAborted(signal: AbortSignal): Promise<void> {
   if (!signal.aborted) await once(signal, 'abort');

@@ -13,6 +13,7 @@ import {
   listenAt,
   logUncaught,
   type ProcessControl,
+  releaseMemoryAtRest,
   stopSignal,
   untilAborted,
 } from './process-lifecycle.ts';
@@ -54,6 +55,7 @@ export async function runHttpServer(
   const { redactor } = serverOptions;
   const { publicUrl, oauthIssuer, subjects: file } = resolved.values;
   logUncaught(options.control, log);
+  releaseMemoryAtRest();
   warnIfUnusable(resolved, log);
   const stop = stopSignal(options.control);
   const ended = new AbortController();

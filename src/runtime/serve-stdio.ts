@@ -6,7 +6,14 @@ import { FrontDoor } from '../mcp/front-door.ts';
 import { LineTransport } from '../mcp/line-transport.ts';
 import type { ResolvedSettings } from '../settings/resolve-settings.ts';
 import { configuredTraces } from '../telemetry/observers.ts';
-import { closeRuntime, logUncaught, type ProcessControl, stopSignal, untilAborted } from './process-lifecycle.ts';
+import {
+  closeRuntime,
+  logUncaught,
+  type ProcessControl,
+  releaseMemoryAtRest,
+  stopSignal,
+  untilAborted,
+} from './process-lifecycle.ts';
 import { openRuntime, type Runtime, type RuntimeOptions, warnIfUnusable } from './runtime.ts';
 
 /** Serves MCP until the input ends, the output breaks or a signal arrives. */
@@ -18,6 +25,7 @@ export async function runStdioServer(
   const runtime = openRuntime(resolved, options);
   const { log, serverOptions } = runtime;
   logUncaught(control, log);
+  releaseMemoryAtRest();
   warnIfUnusable(resolved, log);
   const stop = stopSignal(control);
   const observer = await configuredTraces(log);

@@ -1,5 +1,5 @@
 import { createHash, randomBytes } from 'node:crypto';
-import type { IncomingMessage, ServerResponse } from 'node:http';
+import type { IncomingMessage, Server, ServerResponse } from 'node:http';
 import { views } from '../board/views.ts';
 import { createBodyReader } from '../core/http/body-reader.ts';
 import { endServer } from '../core/http/end-server.ts';
@@ -18,13 +18,18 @@ const host = '127.0.0.1';
 /** Time after the start in which the page gets the result of the first call, in milliseconds; later it would be stale. */
 const firstResultMs = 5_000;
 
+/** Characters of a result that a page may get at least: the limit of the settings is for models, which read it whole. */
+const minResultChars = 4_000_000;
+
 /** Time for a running call to end, in milliseconds. */
 const stopGraceMs = 5_000;
 
 /** A View that is served. */
 export interface ViewServer {
-  /** Address for the person's browser. The token in it starts one session. */
+  /** Address for the person's browser. The token in it starts the session of one browser. */
   url: string;
+  /** Number of its port. */
+  port: number;
   stop: () => Promise<void>;
 }
 
@@ -32,14 +37,17 @@ export interface ViewServer {
  * Serves a View to one browser on this machine.
  * @param uri address of the View.
  * @param viewArguments arguments of the tool whose result the View shows.
+ * @param ports ports to listen on, the first that is free. What a browser keeps belongs to a port. Without a free one, any.
  */
 export async function startViewServer(
   uri: string,
   viewArguments: Record<string, unknown>,
   options: McpServerOptions,
+  ports: readonly number[] = [],
 ): Promise<ViewServer> {
   const view = views.find((candidate) => candidate.uri === uri)!;
   const html = await view.load();
+  const pageOptions = { ...options, maxResultChars: Math.max(options.maxResultChars, minResultChars) };
   const policy = contentPolicy(html);
   const token = newSecret();
   const session = newSecret();
@@ -54,14 +62,14 @@ export async function startViewServer(
     const given = (body as { token?: unknown }).token;
     const isFirstUse = !isTokenUsed && typeof given === 'string' && isSameSecret(given, token);
     if (isFirstUse) isTokenUsed = true;
-    // A page that is loaded again has the session.
+    // A page that is loaded again, and a second tab of the browser, have the session.
     else requireSession(request, session);
     return { session, arguments: viewArguments };
   };
   const callByName = async (name: unknown, args: unknown, signal: AbortSignal): Promise<unknown> => {
     const tool = options.tools.find((candidate) => candidate.name === name && view.tools.includes(candidate.name));
     if (!tool) throw new Refusal(404, 'Not found: this page does not use this tool');
-    const outcome = await runTool(tool, args, { signal }, options);
+    const outcome = await runTool(tool, args, { signal }, pageOptions);
     return 'error' in outcome ? outcome : { data: outcome.data };
   };
   // The first call loads code and starts the embedded service, so it begins while the browser starts.
@@ -110,14 +118,26 @@ export async function startViewServer(
     headers: { ...securityHeaders, 'content-security-policy': policy },
     log: options.log,
   });
-  origin = await listen(server, 0, host);
+  origin = await listenOnOne(server, ports);
   return {
     url: `${origin}/#token=${token}`,
+    port: Number(new URL(origin).port),
     stop: async () => {
       stopped.abort();
       await endServer(server, stopGraceMs);
     },
   };
+}
+
+/** Listens on the first of the ports that is free, or else on any. Returns the URL of the server. */
+async function listenOnOne(server: Server, [port, ...others]: readonly number[]): Promise<string> {
+  if (port === undefined) return listen(server, 0, host);
+  try {
+    return await listen(server, port, host);
+  } catch {
+    // It is in use, or reserved by the system.
+    return listenOnOne(server, others);
+  }
 }
 
 const securityHeaders = {

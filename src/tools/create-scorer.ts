@@ -1,5 +1,4 @@
 import * as z from 'zod';
-import { asServiceFailure } from '../client/as-service-failure.ts';
 import { classMembers } from '../contract/objects.ts';
 import { findPlaceholders } from '../contract/prompts.ts';
 import { objectIdOf, objectReference } from '../contract/references.ts';
@@ -14,8 +13,9 @@ import { comparisonWarning } from '../evaluations/comparison-warning.ts';
 import { fieldSchema } from '../queues/queue-fields.ts';
 import { objectName } from '../records/object-name.ts';
 import { versionsOfName } from '../records/read-objects.ts';
+import { unlistedModel } from '../records/unlisted-model.ts';
 import { cell, escapeInvisible } from '../text/compact-table.ts';
-import { nearestSentence, shortName } from '../text/names.ts';
+import { shortName } from '../text/names.ts';
 import { defineTool, projectArgument, projectOf, type ToolContext } from './definition/tool.ts';
 
 /** The members that each kind of scorer needs, and those that it can have. */
@@ -94,9 +94,10 @@ Example: {"name":"Right answer","kind":"equals","expected":"answer"}`,
     const project = projectOf({ project_id }, context);
     const versions = await versionsOfName(args.name, 'Scorer', project, context.service);
     const definition = await context.withoutSecrets(args);
+    const unlisted = definition.model === undefined ? undefined : await unlistedModel([definition.model], context);
     const warnings = [
       ...(definition === args ? [] : ['Secrets in the definition were replaced by [secret].']),
-      ...(definition.model === undefined ? [] : await modelWarnings(definition.model, context)),
+      ...(unlisted === undefined ? [] : [unlisted]),
       ...(await comparisonWarning(definition.kind === 'llm_judge' ? [] : [shortName(args.name)], context.service)),
     ];
     const val =
@@ -202,18 +203,4 @@ async function storeObject(
   { service }: ToolContext,
 ): Promise<string> {
   return (await service.call('createObject', { body: { obj: { project_id, ...object } } })).digest;
-}
-
-/** Returns a warning if the service lists its models and does not have this one. */
-async function modelWarnings(model: string, { service, project }: ToolContext): Promise<string[]> {
-  try {
-    const { data } = await service.call('listModels', {}, { project });
-    if (data.length === 0 || data.some(({ id }) => id === model)) return [];
-    const ids = data.map(({ id }) => id);
-    return [`Inference does not list the model ${shortName(model)}. ${nearestSentence('models', model, ids)}`];
-  } catch (error) {
-    asServiceFailure(error, service);
-    // Without access to inference, the evaluation will tell.
-    return [];
-  }
 }

@@ -19,6 +19,7 @@ import {
   runFacts,
   runWithFigures,
   unknownRun,
+  withFigures,
 } from '../evaluations/read-run-results.ts';
 import { renderRuns, renderRunTable } from '../evaluations/render-runs.ts';
 import { figuresOf } from '../evaluations/score-figures.ts';
@@ -177,7 +178,7 @@ async function listRuns(
   const runIds = page.map(({ evaluation_run_id }) => evaluation_run_id);
   const { figures, warnings } = await readFigures(runIds, project, context);
   return {
-    runs: facts.map((fact) => ({ ...fact, ...figures.get(fact.run_id) })),
+    runs: facts.map((fact) => withFigures(fact, figures.get(fact.run_id))),
     ...position,
     total: runs.length,
     ...(warnings.length > 0 && { warnings }),
@@ -211,10 +212,9 @@ async function readRuns(
   );
   const unfinished = facts.filter(({ status }) => status === 'running').length;
   return {
-    runs: facts.map((fact) => ({
-      ...fact,
-      ...figuresOf(rows.flatMap((row) => row.runs.get(fact.run_id)?.trials ?? [])),
-    })),
+    runs: facts.map((fact) =>
+      withFigures(fact, figuresOf(rows.flatMap((row) => row.runs.get(fact.run_id)?.trials ?? [])), rows),
+    ),
     ...(comparisons.length > 0 && {
       comparisons,
       note: choice === 'changed' && only === undefined ? `${comparisonNote} ${changedRowsNote}` : comparisonNote,

@@ -5,30 +5,37 @@ import { splitProjectId } from '../contract/identifiers.ts';
 import { classMembers } from '../contract/objects.ts';
 import { objectReference, parseReference } from '../contract/references.ts';
 import { llmModelClass } from '../contract/scorers.ts';
-import { HeddleError, invalidArgument } from '../core/errors.ts';
+import { HeddleError } from '../core/errors.ts';
+import { checkPlaceholders } from '../evaluations/check-placeholders.ts';
 import { comparisonWarning } from '../evaluations/comparison-warning.ts';
 import {
   type DatasetRows,
-  placeholdersOf,
   planOf,
   type RunPlan,
   readDataset,
-  readMessages,
   readScorers,
+  readTemplate,
   runPlan,
-  unfilledPlaceholders,
 } from '../evaluations/evaluation-plan.ts';
 import { type FoundEvaluation, findEvaluation } from '../evaluations/find-evaluation.ts';
 import { followRun, type RunStatus } from '../evaluations/follow-run.ts';
-import { readFigures, runFacts, runWithFigures, unknownRun } from '../evaluations/read-run-results.ts';
+import {
+  readFigures,
+  readRunResults,
+  runFacts,
+  runWithFigures,
+  unknownRun,
+  withFigures,
+} from '../evaluations/read-run-results.ts';
 import { renderRuns, renderRunTable } from '../evaluations/render-runs.ts';
+import { knownProjects } from '../records/require-project.ts';
+import { unlistedModel } from '../records/unlisted-model.ts';
 import { cell } from '../text/compact-table.ts';
-import { shortName } from '../text/names.ts';
 import { pluralize } from '../text/page.ts';
 import { requireConsent } from './definition/require-consent.ts';
 import { defineTool, projectArgument, projectOf, type ToolContext } from './definition/tool.ts';
 
-/** Runs of more predictions than this need the user's consent. */
+/** Runs of more requests to models than this, judges included, need the user's consent. */
 const maxUnconfirmed = 100;
 const maxConcurrency = 64;
 /** Rows that max_rows can choose; they are stored as a dataset of their own. */
@@ -89,7 +96,7 @@ export const runEvaluationTool = defineTool({
   title: 'Run an evaluation',
   groups: ['evaluation'],
   uses: ['evaluateModel', 'evaluationStatus'],
-  description: `Asks a model for each row of an evaluation and scores the answers. Waits, and returns run_id and figures. More than ${maxUnconfirmed} predictions need the user's agreement; dry_run estimates. Cancelling the call cancels the run.
+  description: `Asks a model for each row of an evaluation and scores the answers. Waits, and returns run_id and figures. More than ${maxUnconfirmed} requests to models, judges included, need the user's agreement; dry_run estimates. Cancelling the call cancels the run.
 Example: {"evaluation":"Support answers","model":"heddle/echo","prompt":"Answer briefly: {question}"}`,
   hints: { readOnlyHint: false, destructiveHint: false, idempotentHint: false, openWorldHint: true },
   input,
@@ -99,29 +106,26 @@ Example: {"evaluation":"Support answers","model":"heddle/echo","prompt":"Answer 
     const project = projectOf(args, context);
     if (run_id !== undefined) return waitForRun(run_id, project, {}, context);
     const found = await findEvaluation(evaluation!, project, context.service);
-    const prepared = await prepare(found, model!, args, context);
+    const prepared = await prepare(found, model!, { ...args, confirm }, context);
     const { plan, dataset, warnings } = prepared;
     const facts = {
       ...(plan.rows < dataset.count && { dataset_rows: dataset.count }),
       ...(warnings.length > 0 && { warnings }),
     };
-    if (plan.predictions === 0) {
-      throw new HeddleError({
-        code: 'invalid_request',
-        message: `Nothing was started: the dataset of ${found.name} has no rows.`,
-        hint: 'Choose an evaluation on another dataset.',
-      });
-    }
     if (dry_run) {
       return { status: 'dry_run', evaluation_ref: found.reference, ...plan, estimate, ...facts };
     }
-    if (!confirm && plan.predictions > maxUnconfirmed) {
-      const calls = `${plan.predictions} predictions${plan.judge_calls > 0 ? ` and ${plan.judge_calls} calls of judges` : ''}`;
+    const requests = plan.model_requests + plan.judge_requests;
+    if (!confirm && requests > maxUnconfirmed) {
+      const maxRows = Math.floor(maxUnconfirmed / (requests / plan.rows));
       requireConsent(
         {
-          question: `Run the evaluation ${found.name} on ${model}: ${calls}, about ${plan.estimated_tokens} tokens without the replies?`,
-          reason: `${calls} need the user's agreement`,
-          alternative: `set max_rows so that there are at most ${maxUnconfirmed} predictions`,
+          question: `Run the evaluation ${found.name} on ${model}: ${requestsOf(plan)}, about ${plan.estimated_tokens} tokens without the replies?`,
+          reason: `${requestsOf(plan)} need the user's agreement`,
+          alternative:
+            maxRows === 0
+              ? `choose an evaluation with fewer trials or judges: one row takes more than ${maxUnconfirmed} requests`
+              : `set max_rows to ${maxRows} at most`,
         },
         context,
       );
@@ -134,7 +138,13 @@ Example: {"evaluation":"Support answers","model":"heddle/echo","prompt":"Answer 
     return waitForRun(
       started.call_id,
       project,
-      { ...facts, evaluation_ref, model_ref, ...(all.length > 0 && { warnings: all }), predictions: plan.predictions },
+      {
+        ...facts,
+        evaluation_ref,
+        model_ref,
+        ...(all.length > 0 && { warnings: all }),
+        predictions: plan.model_requests,
+      },
       context,
     );
   },
@@ -142,13 +152,13 @@ Example: {"evaluation":"Support answers","model":"heddle/echo","prompt":"Answer 
   isIncomplete: ({ status }) => status !== 'complete' && status !== 'dry_run',
 
   render(result: RunResult) {
-    const { run_id, status, rows = 0, predictions = 0, judge_calls = 0, estimated_tokens = 0 } = result;
+    const { run_id, status, rows = 0, model_requests = 0, judge_requests = 0, estimated_tokens = 0 } = result;
     const { dataset_rows, next, warnings = [], evaluation_ref, model_ref } = result;
     const first = dataset_rows === undefined ? '' : ` (the first of ${dataset_rows} rows)`;
     const lines =
       run_id === undefined
         ? [
-            `Nothing was started (${status}). ${pluralize(rows, 'row')}${first}: ${pluralize(predictions, 'prediction')}, ${pluralize(judge_calls, 'call')} of judges, about ${estimated_tokens} tokens. ${estimate}`,
+            `Nothing was started (${status}). ${pluralize(rows, 'row')}${first}: ${requestsOf({ model_requests, judge_requests })}, about ${estimated_tokens} tokens. ${estimate}`,
           ]
         : [
             ...renderRuns([{ ...result, run_id }]),
@@ -161,10 +171,18 @@ Example: {"evaluation":"Support answers","model":"heddle/echo","prompt":"Answer 
   },
 });
 
+/** Returns the numbers of requests of a run as text, like `60 requests to the model and 300 to judges (360 in all)`. */
+function requestsOf({ model_requests, judge_requests }: Pick<RunPlan, 'model_requests' | 'judge_requests'>): string {
+  const toModel = `${pluralize(model_requests, 'request')} to the model`;
+  if (judge_requests === 0) return toModel;
+  return `${toModel} and ${judge_requests} to judges (${model_requests + judge_requests} in all)`;
+}
+
 interface PromptArguments {
   prompt?: string;
   messages?: unknown[];
   max_rows?: number;
+  confirm: boolean;
 }
 
 interface PreparedRun {
@@ -184,34 +202,39 @@ interface PreparedRun {
 async function prepare(
   found: FoundEvaluation,
   model: string,
-  { prompt, messages, max_rows }: PromptArguments,
+  { prompt, messages, max_rows, confirm }: PromptArguments,
   context: ToolContext,
 ): Promise<PreparedRun> {
   const isStoredModel = parseReference(model) !== undefined;
   const argument = isStoredModel ? 'model' : prompt === undefined ? 'messages' : 'prompt';
-  const template = isStoredModel
-    ? await readMessages(model, 'model', context.service)
-    : (messages ?? (await promptMessages(prompt!, context)));
+  const { messages: template, modelId = model } = isStoredModel
+    ? await readTemplate(model, 'model', context.service)
+    : { messages: messages ?? (await promptMessages(prompt!, context)) };
   const [dataset, scorers] = await Promise.all([
     readDataset(found, context.service),
     readScorers(found, context.service),
   ]);
-  const maxRows = max_rows ?? dataset.count;
-  const { missing, columns } = await unfilledPlaceholders(placeholdersOf(template, argument), dataset, maxRows);
-  if (missing.length > 0) {
-    const names = missing.map((name) => `{${shortName(name)}}`).join(', ');
-    throw invalidArgument(argument, {
-      consequence: 'Nothing was started',
-      fault: `the dataset has no column for ${names}`,
-      hint: `Its columns are ${columns.slice(0, 50).map(shortName).join(', ')}. Write {{ and }} for literal braces.`,
+  if (dataset.count === 0) {
+    throw new HeddleError({
+      code: 'invalid_request',
+      message: `Nothing was started: the dataset of ${found.name} has no rows.`,
+      hint: 'Choose an evaluation on another dataset.',
     });
   }
+  const maxRows = max_rows ?? dataset.count;
+  await checkPlaceholders({ messages: template, argument }, scorers, dataset, maxRows);
+  const unlisted = await checkModels(
+    [modelId, ...scorers.judges.flatMap((judge) => judge.modelId ?? [])],
+    confirm,
+    context,
+  );
   const trials = Number.isInteger(found.val.trials) ? Math.max(1, found.val.trials as number) : 1;
   const { unknown, comparisons } = scorers;
   const warnings = [
     ...(unknown.length === 0
       ? []
       : [`heddle cannot run ${pluralize(unknown.length, 'scorer')}: ${unknown.join(', ')}.`]),
+    ...(unlisted === undefined ? [] : [unlisted]),
     ...(await comparisonWarning(comparisons, context.service)),
   ];
   return {
@@ -224,9 +247,29 @@ async function prepare(
   };
 }
 
+/**
+ * Checks that inference lists the models of a run, judges included.
+ * @returns a warning about a model that is not listed and may exist all the same: the public service runs evaluations on models
+ * of other providers too, and the user may know better.
+ * @throws HeddleError `not_found` for one that the embedded service does not list, unless the user has confirmed.
+ */
+async function checkModels(
+  models: readonly string[],
+  confirm: boolean,
+  context: ToolContext,
+): Promise<string | undefined> {
+  const unlisted = await unlistedModel(models, context);
+  if (unlisted === undefined || confirm || (await knownProjects(context.service)) === undefined) return unlisted;
+  throw new HeddleError({
+    code: 'not_found',
+    message: `Nothing was started. ${unlisted}`,
+    hint: 'Use a model that is listed. If the user says that this one exists, call again with confirm; on the command line add --yes.',
+  });
+}
+
 async function promptMessages(prompt: string, context: ToolContext): Promise<unknown[]> {
   if (parseReference(prompt) === undefined) return [{ role: 'user', content: prompt }];
-  return readMessages(prompt, 'prompt', context.service);
+  return (await readTemplate(prompt, 'prompt', context.service)).messages;
 }
 
 /** Returns the evaluation to run: with max_rows one on a dataset of the first rows, which is stored as well. */
@@ -345,29 +388,31 @@ async function resultOf(
 ): Promise<RunResult> {
   const { service } = context;
   const isRunning = code === 'running' || code === 'not_found';
-  const result = await withFallback<Partial<RunResult>>(
+  const total = total_rows ?? predictions;
+  const run = {
+    run_id,
+    status: isRunning ? 'running' : code,
+    ...(isRunning && { completed: completed_rows ?? 0, ...(total !== undefined && { total }) }),
+    ...(error && { error }),
+  };
+  const result = await withFallback<Partial<RunResult> & typeof run>(
     async () => {
       const listed = await service.call('listEvaluationRuns', {
         path: splitProjectId(project),
         query: { evaluation_run_ids: [run_id] },
       });
       const [fact] = isRunning ? [] : await runFacts(listed, project, context);
-      const { figures, warnings } = await readFigures([run_id], project, context);
-      const all = [...new Set([...(facts.warnings ?? []), ...warnings])];
-      return { ...fact, ...figures.get(run_id), ...(all.length > 0 && { warnings: all }) };
+      const read = await readFigures([run_id], project, context);
+      const figures = read.figures.get(run_id);
+      const trials = figures?.errors && !isRunning ? (await readRunResults([run_id], project, context)).rows : [];
+      const all = [...new Set([...(facts.warnings ?? []), ...read.warnings])];
+      return { ...withFigures({ ...fact, ...run }, figures, trials), ...(all.length > 0 && { warnings: all }) };
     },
-    async () => ({}),
+    async () => run,
   );
   return {
     ...facts,
     ...result,
-    run_id,
-    status: isRunning ? 'running' : code,
-    ...(isRunning && {
-      completed: completed_rows ?? 0,
-      ...((total_rows ?? predictions) !== undefined && { total: total_rows ?? predictions }),
-    }),
-    ...(error && { error }),
     next: isRunning
       ? `Call again with {"run_id":${JSON.stringify(run_id)}} to continue waiting.`
       : 'read_evaluation shows the rows, and compares with another run.',

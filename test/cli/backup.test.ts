@@ -331,19 +331,11 @@ describe('heddle queue export', () => {
 });
 
 describe('heddle service import', () => {
-  it('refuses CSV that would lose values', async () => {
+  it('refuses CSV whose quotes do not end', async () => {
     const { folder, environment } = await homeWithData();
     const file = join(folder, 'bad.csv');
-    for (const [content, message] of [
-      ['a,a\n1,2\n', 'Two columns have the name "a".'],
-      ['a,\n1,2\n', 'A column of the first line has no name.'],
-      ['a,b\n1,2,3\n', 'is not valid CSV'],
-      ['a,b\n"1,2\n', 'is not valid CSV'],
-      [Buffer.from([0x61, 0x0a, 0xe9, 0x0a]), 'is not UTF-8 text'],
-    ] as const) {
-      writeFileSync(file, content);
-      const { code, stderr } = await run(['service', 'import', file, '--project', 'a/b', '--queue', 'q'], environment);
-      expect([code, stderr.includes(message)], stderr).toEqual([1, true]);
-    }
+    writeFileSync(file, 'a,b\n"1,2\n');
+    const { code, stderr } = await run(['service', 'import', file, '--project', 'a/b', '--queue', 'q'], environment);
+    expect([code, stderr.includes('is not valid CSV')], stderr).toEqual([1, true]);
   });
 });

@@ -1,9 +1,13 @@
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { junitReport } from '../../src/cli/commands/evaluation/junit-report.ts';
 import type { Run } from '../../src/cli/commands/evaluation/print-results.ts';
 import { missedThresholds } from '../../src/cli/commands/evaluation/thresholds.ts';
 import { interruptedRun } from '../../src/cli/commands/evaluation/wait-for-run.ts';
+import { startEvaluatingService } from '../support/evaluating-service.ts';
 import { prepareEvaluation, runArgs } from '../support/evaluation-command.ts';
+import { freePort } from '../support/free-port.ts';
 import { emptyHome, run, temporaryFolder } from '../support/heddle.ts';
 import { startScriptedModel } from '../support/scripted-model.ts';
 
@@ -57,14 +61,26 @@ describe('junitReport', () => {
       { call_id: '2', inputs: { q: 'c' }, scores: {}, error: 'status 500' },
       { call_id: '3', inputs: { q: 'd' }, output: 'd', scores: { exact: true } },
     ];
-    const report = junitReport({ runs: [{ ...runOf([]), evaluation: 'E' }], rows }, ['exact passes 33%']);
-    expect(report).toContain('<testsuite name="E r" tests="4" failures="2" errors="1">');
+    const report = junitReport({ runs: [{ ...runOf([]), evaluation: 'E' }], rows }, ['exact passes 33%'], new Map());
+    expect(report).toContain('<testsuite name="E r" tests="4" failures="1" errors="0">');
     expect(report).toContain(
-      '<testcase classname="E" name="{&quot;q&quot;:&quot;&lt;a&gt; &amp; \\&quot;b\\&quot;&quot;}"><failure message="exact did not pass">x\ufffdy&#10;</failure></testcase>',
+      '<testcase classname="E" name="&lt;a&gt; &amp; &quot;b&quot;"><system-out>exact: false&#10;x\ufffdy&#10;</system-out></testcase>',
     );
-    expect(report).toContain('<error message="status 500"/>');
+    expect(report).toContain('<testcase classname="E" name="c"><system-err>status 500</system-err></testcase>');
     expect(report).toContain(
       '<testcase classname="E" name="threshold"><failure message="exact passes 33%"/></testcase>',
+    );
+  });
+
+  it('names a test after the id of its row, and has an error for a run that failed', () => {
+    const rows = [{ call_id: '1', inputs: { q: 'a', id: 7 }, scores: {}, error: 'status 500' }];
+    const report = junitReport({ runs: [runOf([])], rows }, [], new Map([['r', 'failed: status 500']]));
+    expect(report).toContain('<testsuite name="evaluation r" tests="2" failures="0" errors="1">');
+    expect(report).toContain(
+      '<testcase classname="evaluation" name="7"><system-err>status 500</system-err></testcase>',
+    );
+    expect(report).toContain(
+      '<testcase classname="evaluation" name="run"><error message="failed: status 500"/></testcase>',
     );
   });
 });
@@ -92,11 +108,84 @@ describe('heddle evaluation', () => {
     ]);
   });
 
+  it('ends with exit code 3 and the commonest error if the model never replied, whatever the thresholds', async () => {
+    const environment = await prepareEvaluation(`http://127.0.0.1:${await freePort()}/v1`);
+    const report = join(temporaryFolder(), 'report.xml');
+    const result = await run([...runArgs, '--min-pass-rate', '50%', '--junit', report], environment);
+    const error = 'The model provider cannot be reached (ECONNREFUSED).';
+    expect([result.code, result.stderr]).toEqual([3, expect.stringContaining(`is failed: ${error}`)]);
+    const results = JSON.parse(result.stdout);
+    expect(results).toMatchObject({ runs: [{ status: 'failed', predictions: 3, errors: 3, error }], passed: false });
+    expect(readFileSync(report, 'utf8')).toContain('tests="4" failures="0" errors="1"');
+    const shown = await run(['evaluation', 'show', results.runs[0].run_id, '--table'], environment);
+    expect([shown.code, shown.stdout]).toEqual([3, expect.stringContaining(`failed: ${error}, evaluation `)]);
+    const listed = await run(['evaluation', 'list', 'Yes'], environment);
+    expect(JSON.parse(listed.stdout)).toMatchObject({ runs: [{ status: 'failed', errors: 3 }] });
+  });
+
+  it('says how many predictions failed, and ends with exit code 3 above the share that --max-errors names', async () => {
+    const model = await startScriptedModel(({ messages }, response) => {
+      if (messages[0]!.content !== 'second') return 'yes';
+      response.writeHead(400).end('No such question');
+      return undefined;
+    });
+    const environment = await prepareEvaluation(model.url);
+    const result = await run(runArgs, environment);
+    const error = 'The model provider responded with status 400: No such question';
+    expect([result.code, result.stderr]).toEqual([
+      0,
+      expect.stringMatching(`1 of 3 predictions of \\S+ failed: ${error}\n$`),
+    ]);
+    const results = JSON.parse(result.stdout);
+    expect(results).toMatchObject({ runs: [{ status: 'complete with 1 error', error }], passed: true });
+    const show = ['evaluation', 'show', results.runs[0].run_id];
+    const strict = await run([...show, '--max-errors', '10%'], environment);
+    expect([strict.code, strict.stderr]).toEqual([
+      3,
+      expect.stringContaining('is complete with 1 error in 3 predictions, more than --max-errors 0.1: '),
+    ]);
+    // A reply that is missing has not passed.
+    expect((await run([...show, '--min-pass-rate', '70%'], environment)).stderr).toContain(
+      'passes 66.67%, less than 70%',
+    );
+  });
+
+  it('starts nothing with a model that inference does not list, unless --yes says that it exists', async () => {
+    const model = await startScriptedModel(() => 'yes', ['large', 'smaller']);
+    const environment = await prepareEvaluation(model.url);
+    const result = await run(runArgs, environment);
+    expect([result.code, result.stderr]).toEqual([
+      3,
+      expect.stringContaining('Nothing was started. Inference does not list the model small. The nearest models are '),
+    ]);
+    expect(model.asked).toEqual([]);
+    expect((await run([...runArgs, '--yes'], environment)).code).toBe(0);
+  });
+
+  it('starts nothing without --yes if model and judges get more than 100 requests, or if no row fills a placeholder of a judge', async () => {
+    const service = await startEvaluatingService();
+    service.rows = Array.from({ length: 51 }, (_, n) => ({ question: `${n}?`, capital: 'Rome' }));
+    const environment = emptyHome(temporaryFolder(), service.environment);
+    const args = ['evaluation', 'run', 'answers', '--model', 'org/model', '--prompt', '{question}'];
+    const large = await run(args, environment);
+    expect([large.code, large.stderr]).toEqual([
+      2,
+      expect.stringContaining('the run sends 102 requests, 51 to the model and 51 to judges, about'),
+    ]);
+    service.judge = { scoring_prompt: '{output} {captal}' };
+    const unfilled = await run([...args, '--yes'], environment);
+    expect([unfilled.code, unfilled.stderr]).toEqual([
+      3,
+      expect.stringContaining('the judge judge cannot be asked, because the dataset has no column for {captal}'),
+    ]);
+    expect(service.bodiesOf('/evaluations/evaluate_model')).toEqual([]);
+  });
+
   it('prints results as JSON in a pipe, and as the text that a model reads with --table', async () => {
     const model = await startScriptedModel(() => 'yes');
     const environment = await prepareEvaluation(model.url);
     const plan = await run([...runArgs, '--dry-run'], environment);
-    expect(JSON.parse(plan.stdout)).toMatchObject({ status: 'dry_run', predictions: 3 });
+    expect(JSON.parse(plan.stdout)).toMatchObject({ status: 'dry_run', model_requests: 3, judge_requests: 0 });
     const result = JSON.parse((await run(runArgs, environment)).stdout);
     expect(result).toMatchObject({ passed: true, rows: [{}, {}, {}] });
     const [{ run_id }] = result.runs;

@@ -46,6 +46,7 @@ const readers = [
   'evaluation run --prompt-file',
   'serve --subjects',
   'serve --token-file',
+  'import file',
   'service import file',
   'service put-dataset file',
   'service put-prompt file',

@@ -30,7 +30,7 @@ describe('heddle service', () => {
       code: 0,
       stdout: '2 added, 0 duplicates\n',
       stderr:
-        'Clients see it once p/q is their project: `heddle config set project p/q`, or for one client `heddle setup CLIENT --project p/q`.\n',
+        'Judge them in a browser: heddle board work --project p/q\nClients see it once p/q is their project: `heddle config set project p/q`, or for one client `heddle setup CLIENT --project p/q`.\n',
     });
     expect(await run(['import', '-', ...target], lines)).toMatchObject({ code: 0, stdout: '0 added, 2 duplicates\n' });
   });
@@ -53,7 +53,7 @@ describe('heddle service', () => {
     });
     expect(await run(['import', file('latin1', Buffer.from([0x7b, 0xe9, 0x7d])), ...target])).toMatchObject({
       code: 1,
-      stderr: expect.stringContaining('is not UTF-8 text'),
+      stderr: expect.stringMatching(/was read as Windows-1252.*line 1: is not JSON/s),
     });
     expect(await run(['import', '-', '--queue', 'work'])).toMatchObject({
       code: 2,

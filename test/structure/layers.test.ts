@@ -54,6 +54,8 @@ const packageHomes: Record<string, string[]> = {
   pg: ['service'],
   commander: ['cli'],
   preact: ['board'],
+  commonmark: ['board'],
+  diff: ['board'],
   'prom-client': ['telemetry'],
   '@opentelemetry/api': ['telemetry'],
   'jsonc-parser': ['client-setup'],
@@ -66,7 +68,7 @@ const folderOf = (file: string): string => file.split(sep)[0]!;
 
 /** Lists the modules that a file names, in static and dynamic imports, re-exports and import types. */
 function importsOf(file: string): string[] {
-  return [...texts.get(file)!.matchAll(/(?:from|import)\s*\(?\s*'([^']+)'/g)].map((match) => match[1]!);
+  return [...texts.get(file)!.matchAll(/(?<!')\b(?:from|import)\s*\(?\s*'([^'\n]+)'/g)].map((match) => match[1]!);
 }
 
 /** Lists the files of src that a file imports. */

@@ -12,6 +12,10 @@ type Json = any;
 export interface EvaluatingService extends FakeService {
   /** Rows of the dataset of the evaluation `answers`. */
   rows: Json[];
+  /** Members of the scorer `judge`, besides its class. */
+  judge: Json;
+  /** Trials of the evaluation `answers` for each row. */
+  trials: number;
   /** Statuses that the service tells, the last of them again and again. */
   statuses: Json[];
   /** Results of runs, as the service sends them. */
@@ -30,6 +34,8 @@ export const evaluationReference = referenceTo('answers', 'e');
 export async function startEvaluatingService(): Promise<EvaluatingService> {
   const service = Object.assign(await startFakeService(), {
     rows: ['Oslo', 'Rome', 'Bern', 'Kyiv'].map((capital) => ({ question: `Where is ${capital}?`, capital })),
+    judge: { scoring_prompt: 'Right? {output} {capital}' } as Json,
+    trials: 1,
     statuses: [{ code: 'complete', output: {} }] as Json[],
     results: { rows: [], total_rows: 0, summary: { row_count: 0, evaluations: [] }, warnings: [] } as Json,
     runs: [] as Json[],
@@ -46,16 +52,12 @@ export async function startEvaluatingService(): Promise<EvaluatingService> {
         ...bases('Evaluation'),
         dataset: referenceTo('capitals', 'd'),
         scorers: [referenceTo('contains', 'c'), judgeReference, referenceTo('python', 'p')],
-        trials: 1,
+        trials: service.trials,
       }),
     ],
     capitals: ['d', 'Dataset', () => ({ rows: `weave:///${project}/table/${tableDigest}` })],
     contains: ['c', 'Scorer', () => ({ ...bases('HeddleScorer'), kind: 'contains', expected: 'capital' })],
-    judge: [
-      'j',
-      'Scorer',
-      () => ({ ...bases('LLMAsAJudgeScorer'), model: 'weave:///x', scoring_prompt: 'Right? {output} {capital}' }),
-    ],
+    judge: ['j', 'Scorer', () => ({ ...bases('LLMAsAJudgeScorer'), model: 'weave:///x', ...service.judge })],
     python: ['p', 'Scorer', () => bases('MyScorer')],
     brief: [
       'b',

@@ -5,7 +5,10 @@ import { endpoints } from '../../src/contract/endpoints.ts';
 import { itemLine } from '../../src/service/admin/import-items.ts';
 import type { JsonSchema } from '../../src/tools/definition/arguments.ts';
 import { tools } from '../../src/tools/definition/registry.ts';
+import { heavyObject, strangeName } from './fuzz-attacks.ts';
 import { inheritedNames } from './inherited-names.ts';
+import { otlpAttributes, otlpMessage, otlpSpan } from './otlp-messages.ts';
+import { recordedSpans } from './recorded-spans.ts';
 
 /** Names that exist where the inputs are sent, so that they reach more than the checks of names. */
 const knownNames = [
@@ -236,13 +239,68 @@ export const serviceRequest: fc.Arbitrary<ServiceRequest> = fc.oneof(
   ...Object.values(endpoints as Record<string, Endpoint>).map(requestTo),
 );
 
+/** Lines whose values are small as text and large in memory, and whose names every object inherits. */
+const heavyLine = fc
+  .record({ call_id: strangeName, call_op_name: strangeName, inputs: heavyObject })
+  .map(({ inputs, ...item }) => {
+    const line = JSON.stringify({ ...item, call_trace_id: 't', call_started_at: knownTimes[0] });
+    return `${line.slice(0, -1)},"call":{"inputs":${inputs}}}`;
+  });
+
+/** Changes of bytes: others instead of some, more of them, or fewer. */
+const damagedBytes = (bytes: Buffer): fc.Arbitrary<Uint8Array> =>
+  fc
+    .array(fc.tuple(fc.nat(bytes.length), fc.integer({ min: 0, max: 3 }), fc.uint8Array({ maxLength: 8 })), {
+      maxLength: 6,
+    })
+    .map((changes) =>
+      changes.reduce((changed, [at, removed, added]) => {
+        return Buffer.concat([changed.subarray(0, at), added, changed.subarray(at + removed)]);
+      }, bytes),
+    );
+
+const spanTree = fc.record(
+  {
+    spanId: fc.oneof(fc.constant('b7ad6b7169203331'), strange),
+    name: strange,
+    startTimeUnixNano: fc.oneof(fc.constantFrom('1770508801000001999', '-1', '9'.repeat(20)), strange),
+    endTimeUnixNano: strange,
+    attributes: fc.oneof(
+      fc
+        .dictionary(fc.constantFrom('input.value', 'a', 'a.b', '__proto__.x', 'gen_ai.usage.input_tokens'), strange)
+        .map(otlpAttributes),
+      strange,
+    ),
+    events: fc.oneof(fc.constant([]), strange),
+    status: strange,
+  },
+  { requiredKeys: [] },
+);
+
+/** Spans for the embedded service in OTLP, many of them damaged: the type of the content, and the bytes. */
+export const tracesRequest: fc.Arbitrary<{ type: string; bytes: Uint8Array }> = fc.oneof(
+  damagedBytes(Buffer.from(recordedSpans, 'base64')).map((bytes) => ({ type: 'application/x-protobuf', bytes })),
+  damaged(fc.array(spanTree, { maxLength: 3 }).map((spans) => JSON.stringify(otlpMessage(spans.map(otlpSpan))))).map(
+    (text) => ({
+      type: 'application/json',
+      bytes: Buffer.from(text),
+    }),
+  ),
+);
+
 /** Files to import: lines of items, some of them damaged. */
 export const importFile: fc.Arbitrary<string> = fc
   .array(
-    damaged(
-      fromSchema(z.toJSONSchema(itemLine, { io: 'input', unrepresentable: 'any' }) as JsonSchema).map((value) =>
-        JSON.stringify(value),
-      ),
+    fc.oneof(
+      {
+        weight: 6,
+        arbitrary: damaged(
+          fromSchema(z.toJSONSchema(itemLine, { io: 'input', unrepresentable: 'any' }) as JsonSchema).map((value) =>
+            JSON.stringify(value),
+          ),
+        ),
+      },
+      { weight: 1, arbitrary: heavyLine },
     ),
     { minLength: 1, maxLength: 20 },
   )

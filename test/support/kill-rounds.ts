@@ -1,14 +1,17 @@
+import { randomBytes } from 'node:crypto';
 import { once } from 'node:events';
 import { expect } from 'vitest';
 import { create } from './concurrent-requests.ts';
 import { execute, onPostgres, storedIn, temporaryData, withStore } from './embedded-service.ts';
+import { otlpMessage, otlpSpan } from './otlp-messages.ts';
 import { startServiceProcess } from './service-process.ts';
 import { tally } from './tally.ts';
 
 /** A write that the service has acknowledged. */
 type AcknowledgedWrite =
   | { what: 'version'; version_index: number; digest: string }
-  | { what: 'call' | 'item' | 'progress' | 'feedback'; id: string };
+  | { what: 'call' | 'item' | 'progress' | 'feedback'; id: string }
+  | { what: 'spans'; ids: string[] };
 
 /** The storage that the services share, and an account. */
 interface Shared {
@@ -55,7 +58,11 @@ async function prepare(): Promise<Shared> {
 
 // biome-ignore lint/suspicious/noExplicitAny: responses of every shape
 async function post(url: string, authorization: string, path: string, body: object): Promise<any> {
-  const response = await fetch(url + path, { method: 'POST', headers: { authorization }, body: JSON.stringify(body) });
+  const response = await fetch(url + path, {
+    method: 'POST',
+    headers: { authorization, 'content-type': 'application/json' },
+    body: JSON.stringify(body),
+  });
   const text = await response.text();
   expect(response.status, `${path}: ${text}`).toBe(200);
   return JSON.parse(text);
@@ -99,6 +106,13 @@ async function* writesOf(
     await send('/call/start', { start });
     yield { what: 'call', id };
 
+    // More spans than one transaction stores.
+    const spanIds = Array.from({ length: 300 }, () => randomBytes(8).toString('hex'));
+    const spans = spanIds.map((spanId) => otlpSpan({ spanId }));
+    const resource = { 'wandb.entity': 'p', 'wandb.project': 'q' };
+    await send('/otel/v1/traces', otlpMessage(spans, resource));
+    yield { what: 'spans', ids: spanIds };
+
     await send(`/annotation_queues/${queueId}/items`, { call_ids: [id], display_fields: [] });
     yield { what: 'item', id };
 
@@ -122,12 +136,13 @@ async function findLost(data: string, writes: AcknowledgedWrite[]): Promise<Ackn
     progress: await idsIn("(select call_id as id from queue_items where annotation_state = 'completed') as completed"),
     feedback: await idsIn('feedback'),
   };
+  const spans = await idsIn('calls where ended_at is not null');
   const versions = await execute(data, "select digest from objects where object_id = 'shared' order by version_index");
-  return writes.filter((write) =>
-    write.what === 'version'
-      ? versions[write.version_index]?.digest !== write.digest
-      : !stored[write.what].has(write.id),
-  );
+  return writes.filter((write) => {
+    if (write.what === 'version') return versions[write.version_index]?.digest !== write.digest;
+    if (write.what === 'spans') return !write.ids.every((id) => spans.has(id));
+    return !stored[write.what].has(write.id);
+  });
 }
 
 /** Returns the damage that the database finds in a storage, gaps in version indices, and duplicate items. */

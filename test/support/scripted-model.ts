@@ -33,7 +33,7 @@ export interface ScriptedModel {
  */
 export async function startScriptedModel(
   script: Script,
-  models: readonly string[] = ['judge'],
+  models: readonly string[] = ['judge', 'small'],
 ): Promise<ScriptedModel> {
   const model: ScriptedModel = { url: '', asked: [], openRequests: 0, maxOpenRequests: 0 };
   const repeats = new Map<string, number>();

@@ -230,8 +230,8 @@ const cases: Case[] = [
     args: { evaluation: 'Both evaluation', model: 'heddle/echo', prompt: '{question}', dry_run: true },
     facts: [
       [
-        /^Nothing was started \(dry_run\)\. 4 rows: 4 predictions, 0 calls of judges, about \d+ tokens\. A quarter of/,
-        /"status":"dry_run".*"rows":4,"predictions":4,"judge_calls":0,"estimated_tokens":\d+,"estimate":"A quarter of/,
+        /^Nothing was started \(dry_run\)\. 4 rows: 4 requests to the model, about \d+ tokens\. A quarter of/,
+        /"status":"dry_run".*"rows":4,"model_requests":4,"judge_requests":0,"estimated_tokens":\d+,"estimate":"A quarter of/,
       ],
     ],
   },

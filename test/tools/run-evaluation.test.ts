@@ -123,9 +123,15 @@ describe('run_evaluation', () => {
   it('estimates without starting anything, and explains the estimate', async () => {
     const { service, call } = await connect();
     const { text, ...result } = await call('run_evaluation', { ...run, dry_run: true });
-    expect(result).toMatchObject({ status: 'dry_run', rows: 4, predictions: 4, judge_calls: 4, estimated_tokens: 90 });
+    expect(result).toMatchObject({
+      status: 'dry_run',
+      rows: 4,
+      model_requests: 4,
+      judge_requests: 4,
+      estimated_tokens: 90,
+    });
     expect(text).toContain(
-      'Nothing was started (dry_run). 4 rows: 4 predictions, 4 calls of judges, about 90 tokens. A quarter of the characters',
+      'Nothing was started (dry_run). 4 rows: 4 requests to the model and 4 to judges (8 in all), about 90 tokens. A quarter of the characters',
     );
     expect(writesOf(service)).toEqual([]);
   });
@@ -144,13 +150,13 @@ describe('run_evaluation', () => {
       'a prompt whose placeholders no column fills',
       { prompt: 'In {country}: {question} {{literal}}' },
       /no column for \{country\}/,
-      /columns are question, capital/,
+      /nearest columns to country are capital, question/,
     ],
     [
       'messages whose placeholders no column fills',
       { prompt: undefined, messages: [{ role: 'user', content: [{ type: 'text', text: '{a}{b}' }] }] },
       /\{a\}, \{b\}/,
-      /columns/,
+      /nearest columns to a are .* nearest columns to b are/,
     ],
     ['a prompt with a lone brace', { prompt: '{question} }' }, /a lone \}/, /literal brace/],
   ])('refuses %s before anything is started', async (_, args, message, hint) => {
@@ -200,29 +206,78 @@ describe('run_evaluation', () => {
     ]);
   });
 
-  it('asks a person before more than 100 predictions, and starts nothing when declined', async () => {
+  it.each([
+    [
+      'placeholders',
+      { scoring_prompt: '{output} {captal}' },
+      /judge judge .* no column for \{captal\}/,
+      /to captal are capital/,
+    ],
+    [
+      'mapped columns',
+      { scoring_prompt: '{a}', column_map: { a: 'qestion' } },
+      /\{a\} \(column qestion\)/,
+      /are question/,
+    ],
+    ['a lone brace', { scoring_prompt: 'Reply {' }, /judge judge .* its prompt has a lone \{/, /\{\{ for a literal/],
+  ])('refuses a judge with %s that no row fills before anything is started', async (_, judge, message, hint) => {
+    const { service, call } = await connect();
+    service.judge = judge;
+    const { error } = await call('run_evaluation', { ...run, dry_run: true });
+    expect(error).toMatchObject({ code: 'invalid_request', message: expect.stringMatching(message) });
+    expect(error.hint).toMatch(hint);
+    expect(writesOf(service)).toEqual([]);
+  });
+
+  it('runs a judge whose column map, output and inputs fill its prompt', async () => {
+    const { service, call } = await connect();
+    service.judge = { scoring_prompt: '{a} {inputs} {output}', column_map: { a: 'question' } };
+    expect(await call('run_evaluation', run)).toMatchObject({ status: 'complete' });
+  });
+
+  it("leaves braces in the messages of a judge's model alone at a service that sends them as they are", async () => {
+    const { service, call } = await connect();
+    const default_params = { messages_template: [{ role: 'system', content: 'Reply {"score": 1}.' }] };
+    service.judge = { model: { llm_model_id: 'm', default_params }, scoring_prompt: '{output}' };
+    expect(await call('run_evaluation', run)).toMatchObject({ status: 'complete' });
+  });
+
+  it('asks a person before more than 100 requests, those to judges included, and starts nothing when declined', async () => {
     const { service, call, questions } = await connect({ answer: 'decline' });
-    service.rows = Array.from({ length: 101 }, (_, n) => ({ question: `${n}?` }));
+    service.rows = Array.from({ length: 51 }, (_, n) => ({ question: `${n}?`, capital: 'Rome' }));
     const { error } = await call('run_evaluation', run);
     expect(error.code).toBe('cancelled');
     expect(questions).toEqual([
       expect.stringMatching(
-        /^Run the evaluation answers on org\/model: 101 predictions and 101 calls of judges, about \d+ tokens/,
+        /^Run the evaluation answers on org\/model: 51 requests to the model and 51 to judges \(102 in all\), about \d+ tokens/,
       ),
     ]);
     expect(writesOf(service)).toEqual([]);
   });
 
-  it('needs confirm for more than 100 predictions when the client cannot ask the user', async () => {
+  it('needs confirm for more than 100 requests when the client cannot ask the user', async () => {
     const { service, call } = await connect();
-    service.rows = Array.from({ length: 101 }, (_, n) => ({ question: `${n}?` }));
+    service.rows = Array.from({ length: 51 }, (_, n) => ({ question: `${n}?`, capital: 'Rome' }));
     const { error } = await call('run_evaluation', run);
     expect(error).toMatchObject({ code: 'invalid_arguments' });
-    expect(error.hint).toContain('confirm: true, or set max_rows so that there are at most 100 predictions');
+    expect(error.hint).toContain('confirm: true, or set max_rows to 50 at most');
     expect(await call('run_evaluation', { ...run, confirm: true })).toMatchObject({ status: 'complete' });
     service.rows.pop();
     expect(await call('run_evaluation', run)).toMatchObject({ status: 'complete' });
     expect(startsOf(service)).toBe(2);
+  });
+
+  it('counts every trial of a row, and names the way out when one row takes too many requests', async () => {
+    const { service, call } = await connect();
+    service.trials = 26;
+    const { error } = await call('run_evaluation', run);
+    expect(error.message).toContain('104 requests to the model and 104 to judges (208 in all) need');
+    expect(error.hint).toContain('set max_rows to 1 at most');
+    service.trials = 51;
+    expect((await call('run_evaluation', { ...run, max_rows: 1 })).error.hint).toContain(
+      'choose an evaluation with fewer trials or judges: one row takes more than 100 requests',
+    );
+    expect(startsOf(service)).toBe(0);
   });
 
   it.each([500, 502])('does not start a run again after status %i, and says how to find it', async (status) => {

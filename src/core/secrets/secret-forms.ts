@@ -143,13 +143,29 @@ interface Match {
   cutAfter: number;
 }
 
+/**
+ * Counts the characters of a spelling that a text has at a position as they are, up to the first that may be written in
+ * another way. Most places where a secret may begin end here.
+ */
+function countPlain(text: string, start: number, spelling: Spelling): number {
+  let count = 0;
+  while (count < spelling.length && start + count < text.length) {
+    const { literals } = spelling[count]!;
+    const code = text.charCodeAt(start + count);
+    if (code === percent || code === ampersand || literals.length !== 1 || literals[0] !== text[start + count]) break;
+    count += 1;
+  }
+  return count;
+}
+
 /** Matches a spelling at a position. Follows all readings in parallel, so the time for each position is bounded. */
 function matchSpelling(text: string, start: number, spelling: Spelling): Match {
-  let reached = [start];
+  const plain = countPlain(text, start, spelling);
+  let reached = [start + plain];
   let cutAfter = -1;
-  for (const [index, character] of spelling.entries()) {
+  for (let index = plain; index < spelling.length; index += 1) {
     const ends: number[] = [];
-    for (const at of reached) addEnds(ends, text, at, character, index === 0);
+    for (const at of reached) addEnds(ends, text, at, spelling[index]!, index === 0);
     const cutAt = ends.indexOf(text.length + 1);
     if (cutAt !== -1) {
       cutAfter = index;
@@ -257,9 +273,8 @@ export class SecretFinder {
   }
 
   #spellingsAt(text: string, at: number): Spelling[] {
-    const code = text.charCodeAt(at);
-    if (this.mayStart[code & 0xff] === 0) return [];
-    const starts = this.#starts.get(code) ?? [];
+    if (at + 1 < text.length && !this.mayBeginAt(text, at)) return [];
+    const starts = this.#starts.get(text.charCodeAt(at)) ?? [];
     const isLast = at + 1 === text.length;
     const next = text.charCodeAt(at + 1) & 0xff;
     return starts.filter(({ mayFollow }) => isLast || mayFollow[next] === 1).map(({ spelling }) => spelling);

@@ -32,21 +32,23 @@ export class SecretSearch implements StringReader {
   endOfString(json: string, start: number): number {
     if (!this.#isClean || this.#finder.isEmpty) return endOfString(json, start);
     const stops = this.#stops;
-    for (let at = start + 1; at < json.length; at += 1) {
+    const finder = this.#finder;
+    const { length } = json;
+    for (let at = start + 1; at < length; at += 1) {
       const code = json.charCodeAt(at);
       if (stops[code & 0xff] === 0) continue;
       if (code === quote) return at;
       if (code === backslash) at = this.#endOfEscapes(json, at);
-      else this.#compare(json, at);
+      else if (finder.mayBeginAt(json, at)) this.#compare(json, at);
     }
-    return json.length;
+    return length;
   }
 
   /** Returns the last position of the escape sequences that begin at a position and consist of backslashes but for one character. */
   #endOfEscapes(json: string, start: number): number {
     let end = start;
     while (json.charCodeAt(end) === backslash) {
-      this.#compare(json, end);
+      if (this.#finder.mayBeginAt(json, end)) this.#compare(json, end);
       end += 1;
     }
     const count = end - start;
@@ -59,7 +61,6 @@ export class SecretSearch implements StringReader {
   }
 
   #compare(json: string, at: number): void {
-    if (!this.#finder.mayBeginAt(json, at)) return;
     this.#comparisons += 1;
     if (this.#comparisons > maxComparisons || this.#finder.beginsAt(json, at)) this.#isClean = false;
   }

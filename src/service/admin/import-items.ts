@@ -1,17 +1,21 @@
 import * as z from 'zod';
 import { pathSegment, projectId as projectIdSchema } from '../../contract/identifiers.ts';
-import { annotationStates } from '../../contract/queue-items.ts';
+import { type AnnotationState, annotationStates } from '../../contract/queue-items.ts';
 import { validateValue } from '../../contract/validation.ts';
 import { type ErrorDetail, HeddleError } from '../../core/errors.ts';
+import { inBatches } from '../../core/in-batches.ts';
 import { InexactNumberError, parseExactJson } from '../../core/json/json-numbers.ts';
+import { isJsonObject } from '../../core/json/json-object.ts';
 import { JsonLimitError } from '../../core/json/parse-json.ts';
 import { normalizeTimestamp } from '../../core/timestamps.ts';
 import { toCallRow } from '../storage/call-rows.ts';
 import type { Database, Transaction } from '../storage/database.ts';
 import { newIds } from '../storage/ids.ts';
+import { inChunks } from '../storage/in-chunks.ts';
 import { insertRows } from '../storage/insert-rows.ts';
 import { newQueue } from '../storage/queue-rows.ts';
 import { checkArguments } from './check-arguments.ts';
+import { addFeedback, feedbackLine, feedbackMembers, type NewFeedback, type NewField } from './import-feedback.ts';
 
 const timestamp = z
   .string()
@@ -31,6 +35,15 @@ export const itemLine = z.strictObject({
   call: z.record(z.string(), z.unknown()).default({}),
 });
 
+/** A line of a file: an item with what was said about it. */
+const importedLine = itemLine.extend({
+  ...feedbackMembers,
+  /** By default that of an item without judgements, or of one that its annotators have judged. */
+  annotation_state: z.enum(annotationStates).optional(),
+  /** True for a call that is no item of the queue when the file has its parent. */
+  roots_only: z.boolean().default(false),
+});
+
 /** A checked item with normalised times. */
 export type NewItem = z.output<typeof itemLine>;
 /** An item as it is written in a line of a file. */
@@ -41,6 +54,10 @@ export interface ImportTarget {
   queueId: string;
   /** Author of the rows, and of the items whose line names none. */
   addedBy?: string;
+  /** Fields that the queue gets, besides those that its judgements name. */
+  fields?: readonly NewField[];
+  /** Says annotators how to judge. */
+  guidelines?: string | undefined;
   /** Receives the number of lines read so far, then the number of items written so far and their total. */
   onProgress?: (progress: { phase: 'reading' | 'writing'; done: number; total?: number }) => void;
 }
@@ -48,6 +65,14 @@ export interface ImportTarget {
 export interface ImportResult {
   added: number;
   duplicates: number;
+}
+
+/** What an import stored. */
+export interface FileImportResult extends ImportResult {
+  /** Judgements, notes and scores that were added, if the file has any. */
+  feedback?: number;
+  /** Lines with feedback on calls that the project does not have, which were left out. */
+  unknownCalls?: number;
 }
 
 const targetSchema = z.object({ projectId: projectIdSchema, queueId: pathSegment });
@@ -67,18 +92,43 @@ export async function importItems(
   database: Database,
   source: AsyncIterable<string> | Iterable<string>,
   target: ImportTarget,
-): Promise<ImportResult> {
-  const hint = 'Write the project as entity/project, and the queue as one plain identifier.';
-  checkArguments(targetSchema, target, 'Nothing was imported', hint);
-  const items = await readItems(source, target);
+): Promise<FileImportResult> {
+  const { items, states, steps, feedback } = await readImport(source, target);
   return database.write(async (transaction) => {
     await ensureQueue(transaction, target);
-    return addItems(transaction, items, target);
+    await addSteps(transaction, steps, target.projectId);
+    const result = await addItems(transaction, items, target);
+    const known = await onKnownCalls(transaction, feedback, target);
+    const added = await addFeedback(transaction, known, target);
+    await completeJudged(transaction, states, known, target);
+    return { ...result, ...(feedback.length > 0 && { feedback: added, unknownCalls: feedback.length - known.length }) };
   });
 }
 
-async function readItems(source: AsyncIterable<string> | Iterable<string>, target: ImportTarget): Promise<NewItem[]> {
+/** What the lines of a file describe. */
+export interface CheckedImport {
+  items: NewItem[];
+  /** The states that the file names, by call. */
+  states: Map<string, AnnotationState>;
+  /** Calls that are no items: the parents of their items are in the file. */
+  steps: NewItem[];
+  feedback: NewFeedback[];
+}
+
+/**
+ * Reads and checks lines of JSON without storing them.
+ * @throws HeddleError as {@link importItems} does.
+ */
+export async function readImport(
+  source: AsyncIterable<string> | Iterable<string>,
+  target: ImportTarget,
+): Promise<CheckedImport> {
+  const hint = 'Write the project as entity/project, and the queue as one plain identifier.';
+  checkArguments(targetSchema, target, 'Nothing was imported', hint);
   const items: NewItem[] = [];
+  const states = new Map<string, AnnotationState>();
+  const possibleSteps: NewItem[] = [];
+  const feedback: NewFeedback[] = [];
   const invalidLines: ErrorDetail[][] = [];
   let invalidCount = 0;
   let line = 0;
@@ -92,15 +142,35 @@ async function readItems(source: AsyncIterable<string> | Iterable<string>, targe
       if (invalidCount <= maxReportedLines) invalidLines.push(parsed);
       if (invalidCount === maxInvalidLines) break;
     } else if (invalidCount === 0) {
-      items.push(parsed);
+      const { item, isStep, given } = parsed;
+      if (given.judgements.length + given.notes.length + given.scores.length > 0) feedback.push(given);
+      if (!item) continue;
+      const { annotation_state = 'unstarted' } = item;
+      if (item.annotation_state) states.set(item.call_id, annotation_state);
+      (isStep ? possibleSteps : items).push({ ...item, annotation_state });
     }
   }
   if (invalidCount > 0) throw invalidLinesError(invalidLines, invalidCount);
-  return items;
+  if (possibleSteps.length === 0) return { items, states, steps: [], feedback };
+  const inFile = new Set([...items, ...possibleSteps].map(({ call_id }) => call_id));
+  const isStep = ({ call }: NewItem): boolean => inFile.has(String(call.parent_id));
+  return {
+    states,
+    items: [...items, ...possibleSteps.filter((item) => !isStep(item))],
+    steps: possibleSteps.filter(isStep),
+    feedback,
+  };
+}
+
+/** A checked line. */
+interface ParsedLine {
+  item?: Omit<NewItem, 'annotation_state'> & { annotation_state?: AnnotationState | undefined };
+  isStep?: boolean;
+  given: NewFeedback;
 }
 
 /** Parses a line, or returns its faults. */
-function parseItem(text: string, line: number): NewItem | ErrorDetail[] {
+function parseItem(text: string, line: number): ParsedLine | ErrorDetail[] {
   let value: unknown;
   try {
     value = parseExactJson(text);
@@ -111,8 +181,20 @@ function parseItem(text: string, line: number): NewItem | ErrorDetail[] {
     const msg = error instanceof JsonLimitError ? `is ${error.message}` : 'is not JSON';
     return [{ loc: ['line', line], msg, type: 'json_invalid' }];
   }
-  const { data, faults } = validateValue(itemLine, value, 'line');
-  if (!faults) return data;
+  const isFeedback = isJsonObject(value) && 'feedback_on' in value;
+  if (isFeedback) {
+    const { data, faults } = validateValue(feedbackLine, value, 'line');
+    if (faults) return faultsOf(faults, line);
+    const { feedback_on: call_id, ...given } = data;
+    return { given: { call_id, ...given } };
+  }
+  const { data, faults } = validateValue(importedLine, value, 'line');
+  if (faults) return faultsOf(faults, line);
+  const { judgements, notes, scores, roots_only: isStep, ...item } = data;
+  return { item, isStep, given: { call_id: item.call_id, judgements, notes, scores } };
+}
+
+function faultsOf(faults: readonly ErrorDetail[], line: number): ErrorDetail[] {
   return faults.slice(0, maxFaultsOfLine).map((fault) => ({ ...fault, loc: ['line', line, ...fault.loc.slice(1)] }));
 }
 
@@ -136,10 +218,10 @@ function invalidLinesError(lines: ErrorDetail[][], total: number): HeddleError {
  */
 export async function ensureQueue(
   transaction: Transaction,
-  { projectId: project_id, queueId: id, addedBy: created_by = 'import' }: ImportTarget,
+  { projectId: project_id, queueId: id, addedBy: created_by = 'import', guidelines }: ImportTarget,
   scorer_refs: readonly string[] = [],
 ): Promise<void> {
-  const queue = newQueue({ project_id, id, name: id, description: null, scorer_refs, created_by });
+  const queue = newQueue({ project_id, id, name: id, description: guidelines ?? null, scorer_refs, created_by });
   await transaction
     .insertInto('queues')
     .values(queue)
@@ -150,9 +232,122 @@ export async function ensureQueue(
         .where('queues.deleted_at', 'is not', null),
     )
     .execute();
+  if (guidelines === undefined) return;
+  const { updated_at } = queue;
+  await transaction
+    .updateTable('queues')
+    .set({ description: guidelines, updated_at })
+    .where('project_id', '=', project_id)
+    .where('id', '=', id)
+    .execute();
 }
 
-const itemsPerStep = 1024;
+/** Stores the calls of steps, which are no items. A call that is stored already is not changed. */
+async function addSteps(transaction: Transaction, steps: readonly NewItem[], project_id: string): Promise<void> {
+  for (const batch of inBatches(steps, itemsPerStep)) {
+    const calls = batch.map((step) => callRowOf(step, project_id));
+    await insertRows(transaction, 'calls', calls, ['project_id', 'id']);
+  }
+}
+
+/** Returns the feedback on calls that the project has. The queue gets those that it has not as items, if people judged them. */
+async function onKnownCalls(
+  transaction: Transaction,
+  feedback: readonly NewFeedback[],
+  target: ImportTarget,
+): Promise<NewFeedback[]> {
+  const { projectId, queueId } = target;
+  const ids = [...new Set(feedback.map(({ call_id }) => call_id))];
+  const rows = await inChunks(ids, (chunk) =>
+    transaction
+      .selectFrom('calls')
+      .select(['id as call_id', 'op_name as call_op_name', 'trace_id as call_trace_id'])
+      .select(['started_at as call_started_at', 'ended_at as call_ended_at'])
+      .where('project_id', '=', projectId)
+      .where('id', 'in', chunk)
+      .execute(),
+  );
+  const calls = new Map(rows.map((row) => [row.call_id, row]));
+  const items = await inChunks(ids, (chunk) =>
+    transaction
+      .selectFrom('queue_items')
+      .select('call_id')
+      .where('project_id', '=', projectId)
+      .where('queue_id', '=', queueId)
+      .where('call_id', 'in', chunk)
+      .execute(),
+  );
+  const inQueue = new Set(items.map(({ call_id }) => call_id));
+  const judged = feedback.filter(
+    ({ call_id, judgements }) => judgements.length > 0 && calls.has(call_id) && !inQueue.has(call_id),
+  );
+  const rest = { display_fields: ['inputs', 'output'], annotation_state: 'completed', call: {} } as const;
+  const added = [...new Set(judged.map(({ call_id }) => call_id))].map((id) => ({
+    ...calls.get(id)!,
+    ...rest,
+    display_fields: [...rest.display_fields],
+  }));
+  await addItems(transaction, added, target);
+  return feedback.filter(({ call_id }) => calls.has(call_id));
+}
+
+/** Gives the imported state of an item to those who judged it, so that others may still judge it. */
+async function completeJudged(
+  transaction: Transaction,
+  states: ReadonlyMap<string, AnnotationState>,
+  feedback: readonly NewFeedback[],
+  target: ImportTarget,
+): Promise<void> {
+  const people = new Map<string, Set<string>>();
+  for (const { call_id, judgements } of feedback) {
+    for (const { annotator } of judgements) people.set(call_id, (people.get(call_id) ?? new Set()).add(annotator));
+  }
+  const ids = [...people.keys()];
+  const rows = await inChunks(ids, (chunk) =>
+    transaction
+      .selectFrom('queue_items')
+      .select(['id', 'call_id'])
+      .where('project_id', '=', target.projectId)
+      .where('queue_id', '=', target.queueId)
+      .where('annotator_user_id', 'is', null)
+      .where('call_id', 'in', chunk)
+      .execute(),
+  );
+  const now = new Date().toISOString();
+  const progress = rows.flatMap(({ id, call_id }) => {
+    const annotation_state = states.get(call_id) ?? 'completed';
+    return annotation_state === 'unstarted'
+      ? []
+      : [...people.get(call_id)!].map((annotator_user_id) => ({
+          item_id: id,
+          annotator_user_id,
+          annotation_state,
+          created_at: now,
+          updated_at: now,
+        }));
+  });
+  for (const batch of inBatches(progress, rowsPerInsert)) {
+    await transaction
+      .insertInto('annotator_progress')
+      .values(batch)
+      .onConflict((conflict) => conflict.columns(['item_id', 'annotator_user_id']).doNothing())
+      .execute();
+    const last = new Map(batch.map((entry) => [entry.item_id, entry]));
+    for (const { item_id, annotator_user_id, annotation_state } of last.values()) {
+      await transaction
+        .updateTable('queue_items')
+        .set({ annotator_user_id, annotation_state })
+        .where('id', '=', item_id)
+        .execute();
+    }
+  }
+}
+
+/** Stays below the database engines' limits on parameters. */
+const rowsPerInsert = 100;
+
+/** Number of items between two reports of the progress. */
+const itemsPerStep = 1000;
 
 /** Adds items and their calls to an existing queue in a write transaction. The new ids sort in the order of the list. */
 export async function addItems(

@@ -21,6 +21,7 @@ import type { Authenticate } from './authenticator.ts';
 import { openApiDocument } from './openapi.ts';
 import { readJson } from './read-json.ts';
 import { withUpload } from './read-upload.ts';
+import { receiveTraces, tracesPaths } from './receive-traces.ts';
 
 export interface AppOptions extends ServiceContext {
   authenticate: Authenticate;
@@ -29,7 +30,7 @@ export interface AppOptions extends ServiceContext {
 
 type AppEnvironment = { Bindings: HttpBindings; Variables: { log: Log; operation: EndpointName } };
 
-/** Creates the service's HTTP application: the endpoints of the contract, `/health` and `/openapi.json`. */
+/** Creates the service's HTTP application: the endpoints of the contract, OpenTelemetry's traces, `/health` and `/openapi.json`. */
 export function createApp(options: AppOptions): Hono<AppEnvironment> {
   const app = new Hono<AppEnvironment>();
   app.use(logRequests(options.log));
@@ -43,6 +44,7 @@ export function createApp(options: AppOptions): Hono<AppEnvironment> {
     document ??= openApiDocument();
     return context.json(document);
   });
+  for (const path of tracesPaths) app.post(path, (context) => receiveTraces(context, options));
   for (const name of Object.keys(endpoints) as EndpointName[]) {
     const { method, path } = endpoints[name];
     const honoPath = path.replace('{path*}', '/:path{.+}').replaceAll(/\{(\w+)\}/g, ':$1');

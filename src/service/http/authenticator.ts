@@ -1,12 +1,13 @@
 import type { AuthScheme } from '../../contract/endpoint.ts';
 import { Refusal } from '../../core/http/refusal.ts';
-import { type Account, grantsOf, hashedAccount, hashSecret } from '../admin/accounts.ts';
+import { type Account, grantsOf, hashedAccount, hashSecret, type ProjectGrants } from '../admin/accounts.ts';
 import type { Database, ProjectFilter } from '../storage/database.ts';
 
 /** The account that sent a request. */
 export interface AuthenticatedAccount {
   name: string;
   maySee: ProjectFilter;
+  projects: ProjectGrants;
 }
 
 /**
@@ -45,7 +46,8 @@ async function findAccount(
   secret: string,
 ): Promise<AuthenticatedAccount | undefined> {
   const hash = hashSecret(secret);
-  if (own && (hash === own.password_hash || hash === own.token_hash)) return { name: own.name, maySee: () => true };
+  if (own && (hash === own.password_hash || hash === own.token_hash))
+    return { name: own.name, maySee: () => true, projects: 'all' };
   const rows = await database.read(async (transaction) => {
     const grantsWhere = (column: 'token_hash' | 'password_hash') =>
       transaction
@@ -61,7 +63,11 @@ async function findAccount(
   const [account] = rows;
   if (!account) return undefined;
   const grants = grantsOf(rows.flatMap(({ project_id }) => project_id ?? []));
-  return { name: account.name, maySee: (projectId) => grants === 'all' || grants.includes(projectId) };
+  return {
+    name: account.name,
+    maySee: (projectId) => grants === 'all' || grants.includes(projectId),
+    projects: grants,
+  };
 }
 
 /** Returns the secret in the credentials of a header: the password of Basic, or the bearer token. */

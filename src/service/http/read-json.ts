@@ -7,7 +7,9 @@ import { nextTurn } from '../../core/turns.ts';
 import type { RequestBudget } from '../request-budget.ts';
 import { memoryBytesOf } from '../storage/memory-bytes.ts';
 
-const readBody = createBodyReader(32 * 1024 * 1024);
+/** Maximum size of a body, in bytes. */
+export const maxBodyBytes = 32 * 1024 * 1024;
+const readBody = createBodyReader(maxBodyBytes);
 /** Maximum memory of a body: what is stored with two requests, such as the start and the end of a call, can be read with one. */
 const maxBodyMemoryBytes = 200 * 1024 * 1024;
 /** Length from which a body is parsed in several turns of the event loop. */
@@ -20,17 +22,31 @@ const utf8 = new TextDecoder('utf-8', { fatal: true });
  * number that would change.
  */
 export async function readJson(response: ServerResponse, budget: RequestBudget): Promise<unknown> {
+  return parseBody(await readBytes(response), budget, parseExactJson);
+}
+
+/** Reads the body of the request that a response belongs to. @throws Refusal 413 for more than 32 MiB. */
+export async function readBytes(response: ServerResponse): Promise<Buffer> {
   const bytes = await readBody(response);
   if (bytes === undefined) throw new Refusal(400, 'The connection was closed before the body was complete');
+  return bytes;
+}
+
+/** Parses the bytes of a body, with the same refusals as {@link readJson} except that of its size. */
+export async function parseBody(
+  bytes: Buffer,
+  budget: RequestBudget,
+  parse: (json: string) => unknown,
+): Promise<unknown> {
   try {
-    if (bytes.length < longBodyBytes) return parseExactJson(utf8.decode(bytes));
+    if (bytes.length < longBodyBytes) return parse(utf8.decode(bytes));
     await nextTurn();
     const text = utf8.decode(bytes);
     const memoryBytes = memoryBytesOf(text);
     if (memoryBytes > maxBodyMemoryBytes) throw new Refusal(413, 'The body has too many values: send fewer at once');
     await budget.reserve(memoryBytes, 'send less at once');
     await budget.parse(memoryBytes);
-    const value = parseExactJson(text);
+    const value = parse(text);
     await budget.parse(memoryBytes);
     return value;
   } catch (error) {

@@ -1,11 +1,13 @@
+import { distance } from 'fastest-levenshtein';
 import { fillPlaceholders } from '../../contract/prompts.ts';
 import { Refusal } from '../../core/http/refusal.ts';
 import { ownMember } from '../../core/json/member-at.ts';
 
 /** Maximum number of characters that variables add to all messages; as many bytes as a request may have. */
 const maxAddedChars = 32 * 1024 * 1024;
-/** Names of variables that an error lists, and the length at which a name in it is cut. */
+/** Names of variables that an error lists and compares, and the length at which a name in it is cut. */
 const maxListedNames = 20;
+const maxComparedNames = 1000;
 const maxNameChars = 100;
 
 /**
@@ -29,10 +31,8 @@ function boundedValues(variables: Record<string, unknown>): (name: string) => st
   let addedChars = 0;
   return (name) => {
     if (!Object.hasOwn(variables, name)) {
-      const names = Object.keys(variables).sort();
-      const known = names.slice(0, maxListedNames).map(shortened).join(', ');
-      const others = names.length > maxListedNames ? ` and ${names.length - maxListedNames} more` : '';
-      throw new Refusal(400, `Missing template variable ${shortened(name)}; known variables: ${known}${others}`);
+      const known = listNames(Object.keys(variables), shortened(name));
+      throw new Refusal(400, `Missing template variable ${shortened(name)}; known variables: ${known}`);
     }
     const value = ownMember(variables, name);
     const text = texts.get(name) ?? (typeof value === 'string' ? value : JSON.stringify(value));
@@ -43,7 +43,19 @@ function boundedValues(variables: Record<string, unknown>): (name: string) => st
   };
 }
 
-function shortened(name: string): string {
+/** Lists names for an error: of many, those that are spelled most like a wrong one. */
+export function listNames(names: readonly string[], wrong: string): string {
+  const compared = names.slice(0, maxComparedNames).map((name) => ({ name, far: distance(shortened(name), wrong) }));
+  const listed = compared.sort((a, b) => a.far - b.far).slice(0, maxListedNames);
+  const others = names.length > listed.length ? ` and ${names.length - listed.length} more` : '';
+  return `${listed
+    .map(({ name }) => shortened(name))
+    .sort()
+    .join(', ')}${others}`;
+}
+
+/** Cuts a name that is long. */
+export function shortened(name: string): string {
   return name.length <= maxNameChars ? name : `${name.slice(0, maxNameChars).toWellFormed()}…`;
 }
 

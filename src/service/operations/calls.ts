@@ -186,13 +186,27 @@ export const completeCalls: OperationHandler<'completeCalls'> = async (
 ) => {
   checkSameProject(path, batch);
   checkStorable(batch);
-  for (const calls of inBatches(batch, eventsPerTransaction / 2)) {
-    await nextTurn();
-    const ends = calls.map((call) => ({ ...call, summary: call.summary ?? {} }));
-    await database.write((transaction) => recordEvents(transaction, account, { starts: calls, ends }));
-  }
+  await recordWhole(database, account, batch);
   return {};
 };
+
+/**
+ * Records calls, and the ends of those that have ended. A failure between two transactions leaves some recorded, which sending
+ * them again does not change.
+ */
+export async function recordWhole(
+  database: Database,
+  account: string,
+  batch: readonly (Omit<CompletedCall, 'ended_at'> & { ended_at?: string })[],
+): Promise<void> {
+  for (const calls of inBatches(batch, eventsPerTransaction / 2)) {
+    await nextTurn();
+    const ends = calls.flatMap(({ ended_at, ...call }) =>
+      ended_at === undefined ? [] : [{ ...call, ended_at, summary: call.summary ?? {} }],
+    );
+    await database.write((transaction) => recordEvents(transaction, account, { starts: calls, ends }));
+  }
+}
 
 function checkSameProject(
   { entity, project }: { entity: string; project: string },

@@ -3,6 +3,7 @@ import type { ResultOf } from '../../contract/endpoints.ts';
 import { Refusal } from '../../core/http/refusal.ts';
 import { objectOrEmpty } from '../../core/json/json-object.ts';
 import { countEndedTrials, findCall, isRun } from '../runs/recorded-runs.ts';
+import { requireColumns } from '../runs/require-columns.ts';
 import { countPlanned, resolveDefinition } from '../runs/run-definition.ts';
 import { startRun } from '../runs/run-events.ts';
 import { recordEvents } from '../storage/call-events.ts';
@@ -39,7 +40,8 @@ const defaultConcurrency = 8;
 
 /**
  * Starts a run of an evaluation and returns its id at once.
- * @throws Refusal 404 for an unknown evaluation, model or dataset, 400 for one that cannot be run.
+ * @throws Refusal 404 for an unknown evaluation, model or dataset, 400 for one that cannot be run, or a placeholder that no row
+ * fills.
  */
 export const evaluateModel: OperationHandler<'evaluateModel'> = async (
   { body, account, maySee, budget },
@@ -50,6 +52,7 @@ export const evaluateModel: OperationHandler<'evaluateModel'> = async (
   const leftOut = await database.write(async (transaction) => {
     const request = { ...body, account, maySee, budget };
     const { definition, leftOut, name } = await resolveDefinition(transaction, request);
+    await requireColumns(transaction, definition, budget);
     const { evaluation, model, rowCount, trials } = definition;
     const created_at = new Date().toISOString();
     await startRun(transaction, {

@@ -1,4 +1,4 @@
-import type { ComparisonScorer } from '../../contract/scorers.ts';
+import { type ComparisonScorer, columnOfPlaceholder } from '../../contract/scorers.ts';
 import { Refusal } from '../../core/http/refusal.ts';
 import { canonicalJson } from '../../core/json/canonical-json.ts';
 import { parseFencedJson } from '../../core/json/fenced-json.ts';
@@ -126,8 +126,12 @@ async function judge(
   { row, output, modelClient, signal }: Judged,
 ): Promise<Outcome> {
   return asOutcome(request, async () => {
-    const named = Object.entries(columns).map(([name, column]) => [name, ownMember(row, column) ?? null]);
-    const variables = { ...row, inputs: row, ...Object.fromEntries(named), output };
+    const names = new Set([...Object.keys(row), ...Object.keys(columns)]);
+    const named = [...names].flatMap((name) => {
+      const column = columnOfPlaceholder(name, columns);
+      return column !== undefined && Object.hasOwn(row, column) ? [[name, ownMember(row, column)]] : [];
+    });
+    const variables = { inputs: row, ...Object.fromEntries(named), output };
     const messages = applyTemplateVariables([...request.messages, ...prompt], variables);
     const total: Members = Object.create(null);
     for (let attempt = 1; ; attempt += 1) {

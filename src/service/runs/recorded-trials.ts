@@ -78,12 +78,18 @@ function scorerKey(call: RecordedCall): string {
   return operationOf(call).replace(/\.score$/, '');
 }
 
-/** Returns the name under which a trial has the score of a call; undefined if it has none. */
+/**
+ * Returns the name under which a trial has the score of a call; undefined if it has none. SDKs shorten the name of a
+ * scorer: `helpfulness` is the score of `HelpfulnessScorer.score`, `known` is not the score of `unknown`.
+ */
 function keyFor(scores: Members, call: RecordedCall): string | undefined {
   const name = scorerKey(call);
   if (Object.hasOwn(scores, name)) return name;
-  const lower = operationOf(call).toLowerCase();
-  return Object.keys(scores).find((key) => key !== '' && lower.includes(key.toLowerCase()));
+  const operation = operationOf(call).toLowerCase();
+  const beginsWord = (at: number): boolean => at === 0 || (at > 0 && !/[a-z0-9]/.test(operation.charAt(at - 1)));
+  return Object.keys(scores)
+    .filter((key) => key !== '' && beginsWord(operation.indexOf(key.toLowerCase())))
+    .reduce<string | undefined>((longest, key) => (key.length > (longest?.length ?? 0) ? key : longest), undefined);
 }
 
 function latencyOf(trial: RecordedCall, prediction: RecordedCall | undefined): number | null {

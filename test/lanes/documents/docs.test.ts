@@ -77,8 +77,8 @@ const kinds: [RegExp, string][] = [
   [/^ts$/, 'compile'],
   [/^text demo$/, 'demo'],
   [/^text$/, 'text'],
-  // Run by the suite of that name.
-  [/^(js|sh) traces$|^console weave$|^js weave \S+$/, 'suite'],
+  // Run by the suite of that name, or by opentelemetry.test.ts of this lane.
+  [/^(js|sh) traces$|^console (weave|otel)$|^js (weave|otel) \S+$/, 'suite'],
 ];
 const kindOf = ({ info }: Block): string | undefined => kinds.find(([form]) => form.test(info))?.[1];
 

@@ -18,7 +18,7 @@ import { interruptedRun, waitForEnd } from './wait-for-run.ts';
 import { type ToolRunner, withTools } from './with-tools.ts';
 
 const page = 'docs/evaluations.md';
-/** Runs of more predictions than this need --yes. */
+/** Runs of more requests to models than this, judges included, need --yes. */
 const maxUnconfirmed = 100;
 const maxJunitRows = 100_000;
 
@@ -48,6 +48,7 @@ interface ReportOptions extends OutputForm {
   minPassRate?: number;
   minMean?: number;
   scorer?: string[];
+  maxErrors: number;
 }
 
 interface RunOptions extends ReportOptions {
@@ -73,7 +74,7 @@ function addRun(evaluation: Command): void {
     .option('--max-rows <number>', 'run the first rows only', asWholeNumber(1, 999_999))
     .option('--concurrency <number>', 'predictions at once, 1 to 64', asWholeNumber(1, 999_999))
     .option('--dry-run', 'print what the run would take, and start nothing')
-    .option('--yes', `run without asking, also more than ${maxUnconfirmed} predictions`);
+    .option('--yes', `run without asking, also more than ${maxUnconfirmed} requests to models`);
   addReportOptions(command, 10);
   explain(command, {
     examples: [
@@ -96,11 +97,12 @@ function addRun(evaluation: Command): void {
       command,
       async (tools, serverOptions) => {
         requireTool('run_evaluation', serverOptions.tools);
-        const plan = await tools.run('run_evaluation', { ...args, dry_run: true });
+        const plan = await tools.run('run_evaluation', { ...args, dry_run: true, confirm: options.yes });
         if (options.dryRun) return printResult('run_evaluation', plan, options);
-        if (!options.yes && plan.predictions > maxUnconfirmed) {
+        const requests = plan.model_requests + plan.judge_requests;
+        if (!options.yes && requests > maxUnconfirmed) {
           throw new UsageError(
-            `the run makes ${plan.predictions} predictions, about ${plan.estimated_tokens} tokens without the replies. Add --yes, or limit it with --max-rows`,
+            `the run sends ${requests} requests, ${plan.model_requests} to the model and ${plan.judge_requests} to judges, about ${plan.estimated_tokens} tokens without the replies. Add --yes, or limit it with --max-rows`,
           );
         }
         const result = await runToEnd(args, tools).catch(async (error) => {
@@ -248,7 +250,7 @@ function addCompare(evaluation: Command): void {
 /** Prints the results of runs, writes the JUnit report, and sets the exit code for a missed threshold. */
 async function report(
   runIds: string[],
-  { junit, rows, minPassRate, minMean, scorer = [], ...form }: ReportOptions,
+  { junit, rows, minPassRate, minMean, scorer = [], maxErrors, ...form }: ReportOptions,
   tools: ToolRunner,
   args: Record<string, unknown> = {},
 ): Promise<void> {
@@ -258,13 +260,24 @@ async function report(
     ...(minPassRate !== undefined && { minPassRate }),
     ...(minMean !== undefined && { minMean }),
   };
-  const missed = results.runs.flatMap((run) => missedThresholds(run, thresholds));
-  if (junit !== undefined) writeReport(junit, junitReport(results, missed));
+  const failures = new Map(
+    results.runs.flatMap((run) => {
+      const reason = failureOf(run, maxErrors);
+      return reason === undefined ? [] : [[run.run_id, reason] as const];
+    }),
+  );
+  // A run without scores has nothing that a threshold could be compared with.
+  const missed = results.runs.flatMap((run) => (failures.has(run.run_id) ? [] : missedThresholds(run, thresholds)));
+  if (junit !== undefined) writeReport(junit, junitReport(results, missed, failures));
   const shown = { ...results, rows: results.rows.slice(0, rows) };
-  const verdict = { passed: missed.length === 0, ...(missed.length > 0 && { missed }) };
+  const verdict = { passed: missed.length + failures.size === 0, ...(missed.length > 0 && { missed }) };
   await printResult('read_evaluation', { ...shown, ...verdict }, form);
-  const unfinished = results.runs.find(({ status }) => status !== 'complete');
-  if (unfinished) throw unfinishedRun(unfinished);
+  const unfinished = results.runs.find(({ run_id }) => failures.has(run_id));
+  if (unfinished) throw unfinishedRun(unfinished, failures.get(unfinished.run_id) ?? '');
+  for (const { errors, predictions, error, run_id } of results.runs) {
+    if (!errors) continue;
+    invocation().stderr.write(`heddle: ${errors} of ${predictions} predictions of ${run_id} failed: ${error}\n`);
+  }
   if (missed.length > 0) fail(missed);
 }
 
@@ -278,10 +291,22 @@ function writeReport(file: string, text: string): void {
   }
 }
 
-function unfinishedRun({ run_id, status, error }: Run): HeddleError {
+/**
+ * Returns why a run did not become what was asked; undefined if it did.
+ * @param maxErrors share of the predictions that may fail.
+ */
+function failureOf({ status, error, errors = 0, predictions }: Run, maxErrors: number): string | undefined {
+  if (status === 'complete') return undefined;
+  const cause = error === undefined ? '' : `: ${error}`;
+  if (status === 'running' || status === 'failed' || errors === 0) return `${status}${cause}`;
+  if (errors <= maxErrors * predictions) return undefined;
+  return `${status} in ${predictions} predictions, more than --max-errors ${maxErrors}${cause}`;
+}
+
+function unfinishedRun({ run_id, status }: Run, reason: string): HeddleError {
   return new HeddleError({
     code: 'service_unavailable',
-    message: `The run ${run_id} is ${status}${error === undefined ? '' : `: ${error}`}.`,
+    message: `The run ${run_id} is ${reason}.`,
     hint:
       status === 'running'
         ? `Its figures are of what is done so far; \`heddle evaluation show ${run_id} --wait\` waits for its end.`
@@ -302,6 +327,7 @@ function addReportOptions(command: Command, rows: number): void {
       asShare,
     )
     .option('--min-mean <number>', 'exit with code 1 if the mean of the scores is lower', asNumber)
+    .option('--max-errors <share>', 'share of the predictions that may fail; with more the run has failed', asShare, 1)
     .option('--scorer <name>', 'scorer that must reach it, several times for several; all by default', collect)
     .option('--rows <number>', 'maximum number of rows to print', asWholeNumber(0, 99_999), rows)
     .option('--junit <file>', 'write a JUnit report, with every row');

@@ -1,50 +1,72 @@
+import { objectOrEmpty } from '../../../core/json/json-object.ts';
 import type { ShownRow } from '../../../evaluations/rank-rows.ts';
 import type { Results, Run } from './print-results.ts';
 
 const maxNameChars = 120;
 
 /**
- * Formats runs as a JUnit report: a suite for each run, a test for each row, a failure for each scorer that did not pass and an
- * error for a prediction that failed, and one more test for each threshold that the run missed.
+ * Formats runs as a JUnit report: a suite for each run, a test for each row with what its scorers said, one more that is an
+ * error if the run failed, and one more that fails for each threshold that the run missed. Nothing else fails: whether a row that
+ * did not pass matters is what the thresholds say.
+ * @param failures the reason of each run that failed, by its id.
  */
-export function junitReport({ runs, rows }: Pick<Results, 'runs' | 'rows'>, missed: readonly string[]): string {
-  const suites = runs.map((run, index) => suiteOf(run, rows, runs.length > 1 ? index : undefined, missed));
+export function junitReport(
+  { runs, rows }: Pick<Results, 'runs' | 'rows'>,
+  missed: readonly string[],
+  failures: ReadonlyMap<string, string>,
+): string {
+  const suites = runs.map((run, index) =>
+    suiteOf(run, rows, runs.length > 1 ? index : undefined, missed, failures.get(run.run_id)),
+  );
   return `<?xml version="1.0" encoding="UTF-8"?>\n<testsuites name="heddle evaluation">\n${suites.join('\n')}\n</testsuites>\n`;
 }
 
-function suiteOf(run: Run, rows: readonly ShownRow[], place: number | undefined, missed: readonly string[]): string {
-  const name = `${run.evaluation ?? 'evaluation'} ${run.run_id}`;
-  const cases = rows.map((row) => caseOf(row, run, place));
-  const thresholds = missed.map((reason) =>
-    element('testcase', { classname: run.evaluation ?? 'evaluation', name: 'threshold' }, [
-      element('failure', { message: reason }, []),
-    ]),
-  );
-  const all = [...cases.map(({ xml }) => xml), ...thresholds];
-  const failures = cases.filter(({ state }) => state === 'failed').length + thresholds.length;
-  const errors = cases.filter(({ state }) => state === 'error').length;
-  const counts = { name, tests: all.length, failures, errors, ...(run.started_at && { timestamp: run.started_at }) };
+function suiteOf(
+  run: Run,
+  rows: readonly ShownRow[],
+  place: number | undefined,
+  missed: readonly string[],
+  failure: string | undefined,
+): string {
+  const classname = run.evaluation ?? 'evaluation';
+  const test = (name: string, children: readonly string[]): string =>
+    element('testcase', { classname, name }, children);
+  const all = [
+    ...rows.map((row) => test(nameOf(row), outcomeOf(row, place))),
+    ...(failure === undefined ? [] : [test('run', [element('error', { message: failure }, [])])]),
+    ...missed.map((reason) => test('threshold', [element('failure', { message: reason }, [])])),
+  ];
+  const counts = {
+    name: `${classname} ${run.run_id}`,
+    tests: all.length,
+    failures: missed.length,
+    errors: failure === undefined ? 0 : 1,
+    ...(run.started_at && { timestamp: run.started_at }),
+  };
   return element('testsuite', counts, all);
 }
 
-function caseOf(row: ShownRow, run: Run, place: number | undefined) {
+/** Returns the name of a row: its member `id`, or else its first one. */
+function nameOf({ inputs, call_id }: ShownRow): string {
+  const members = Object.entries(objectOrEmpty(inputs));
+  const [, value] = members.find(([name]) => name === 'id') ?? members[0] ?? [];
+  const text = typeof value === 'string' ? value : JSON.stringify(value);
+  return (text || call_id || 'row').slice(0, maxNameChars).toWellFormed();
+}
+
+/** Returns what the scorers said of a row, and the output; or the error of its prediction. */
+function outcomeOf(row: ShownRow, place: number | undefined): string[] {
   const of = <T>(single: T | undefined, several: readonly (T | null)[] | undefined): T | undefined =>
     place === undefined ? single : (several?.[place] ?? undefined);
   const error = of(row.error, row.errors);
+  if (error !== undefined) return [element('system-err', {}, [escapeXml(error)])];
   const output = of(row.output, row.outputs);
-  const failed = Object.entries(row.scores).filter(
-    ([, value]) => (place === undefined ? value : (value as unknown[])[place]) === false,
-  );
-  const state = error !== undefined ? 'error' : failed.length > 0 ? 'failed' : 'passed';
+  const scores = Object.entries(row.scores).map(([name, value]) => {
+    const score = place === undefined ? value : (value as unknown[])[place];
+    return `${name}: ${JSON.stringify(score) ?? 'no score'}`;
+  });
   const text = typeof output === 'string' ? output : (JSON.stringify(output) ?? '');
-  const children = [
-    ...(error === undefined ? [] : [element('error', { message: error }, [])]),
-    ...(error === undefined
-      ? failed.map(([name]) => element('failure', { message: `${name} did not pass` }, [escapeXml(text)]))
-      : []),
-  ];
-  const name = JSON.stringify(row.inputs ?? {}).slice(0, maxNameChars);
-  return { state, xml: element('testcase', { classname: run.evaluation ?? 'evaluation', name }, children) };
+  return [element('system-out', {}, [escapeXml([...scores, text].join('\n'))])];
 }
 
 function element(name: string, attributes: Record<string, string | number>, children: readonly string[]): string {

@@ -21,6 +21,12 @@ export function csvLine(values: readonly unknown[]): { line: string; changed: nu
   return { line: cells.join(','), changed };
 }
 
+/** Returns the text of a cell that {@link csvLine} wrote, without the apostrophe that keeps a spreadsheet from running it. */
+export function plainCellOf(cell: string): string {
+  const text = cell.slice(1);
+  return cell.startsWith("'") && formula.test(text) && !plainNumber.test(text) ? text : cell;
+}
+
 function quoted(text: string): string {
   return /[",\r\n]|^\s|\s$/.test(text) ? `"${text.replaceAll('"', '""')}"` : text;
 }

@@ -1,46 +1,35 @@
-import { type Command, InvalidArgumentError, Option } from 'commander';
-import { listenAt, stopSignal, untilAborted } from '../../../runtime/process-lifecycle.ts';
-import { dataLocation, modelProviderOf, sampleProject, secretsOf } from '../../../runtime/runtime.ts';
+import { type Command, InvalidArgumentError } from 'commander';
+import { listenAt, releaseMemoryAtRest, stopSignal, untilAborted } from '../../../runtime/process-lifecycle.ts';
+import { dataLocation, modelProviderOf, secretsOf } from '../../../runtime/runtime.ts';
 import {
   backUpData,
-  type ImportTarget,
   type Listing,
-  openServiceStore,
   type ProjectGrants,
   resetData,
   restoreService,
-  type Store,
   startService,
 } from '../../../service/start-service.ts';
-import { resolveSettings } from '../../../settings/resolve-settings.ts';
-import type { SettingName, SettingValues } from '../../../settings/settings.ts';
 import { compactTable, escapeInvisible } from '../../../text/compact-table.ts';
+import { dataFlags, storedDataOf, withStore } from '../../access/open-store.ts';
 import { logOf } from '../../access/runtime-options.ts';
 import { invocation } from '../../invocation.ts';
 import { confirmChange } from '../../terminal/confirm-change.ts';
 import { addOutputOptions, isForPeople, type OutputForm } from '../../terminal/output-form.ts';
 import { printAligned, printJson, printLine } from '../../terminal/print.ts';
-import { drawProgress, showProgress } from '../../terminal/progress.ts';
 import { UsageError } from '../../terminal/report-failure.ts';
 import { paint } from '../../terminal/terminal.ts';
 import { addSettingFlags, asPort, requireProjectSetting, settingsOf } from '../../usage/flags.ts';
 import { explain } from '../../usage/help.ts';
+import { addImportCommand } from '../import/import.ts';
+import { defineCopy, runCopy } from './copy/copy.ts';
 import { readJsonFile } from './read-file.ts';
-import { type ImportFormat, importFormats, outputColumns, readImportLines } from './read-import.ts';
-
-const dataFlags: readonly SettingName[] = ['profile', 'dataDir', 'databaseUrl'];
 
 export function addService(program: Command): void {
   const service = program
     .command('service')
     .description('run the embedded service as a separate server, and manage its data');
   explain(service, {
-    examples: [
-      'heddle service import answers.csv --project team/support --queue review',
-      'heddle service list',
-      'heddle service backup heddle-backup.db',
-      'heddle service start --port 8787',
-    ],
+    examples: ['heddle service list', 'heddle service backup heddle-backup.db', 'heddle service start --port 8787'],
     page: 'docs/service.md',
   });
   addStart(service);
@@ -48,10 +37,11 @@ export function addService(program: Command): void {
   addGrantChange(service, 'grant', 'let an account see projects, and print which it sees');
   addGrantChange(service, 'revoke', 'take projects back from an account, and print which it still sees');
   addListUsers(service);
-  addImport(service);
+  addImportCommand(service, 'heddle service import');
   addList(service);
   addPut(service, 'prompt', 'a JSON array of messages, or {"messages":[…]}');
   addPut(service, 'dataset', 'a JSON array of rows, or one JSON object per line');
+  addCopy(service);
   addBackup(service);
   addRestore(service);
   addReset(service);
@@ -60,7 +50,7 @@ export function addService(program: Command): void {
 
 function headingOf(name: string): string {
   if (/user|grant|revoke/.test(name)) return 'Accounts:';
-  if (/backup|restore|reset/.test(name)) return 'The data as a whole:';
+  if (/copy|backup|restore|reset/.test(name)) return 'The data as a whole:';
   return name === 'start' ? 'Server:' : 'Content:';
 }
 
@@ -89,6 +79,7 @@ function addStart(service: Command): void {
     });
     const running = await listenAt(starting, host, port, '--port or --host');
     const stop = stopSignal(control);
+    releaseMemoryAtRest();
     stderr.write(`listening on ${running.url}\n`);
     await untilAborted(stop);
     await running.close();
@@ -187,76 +178,6 @@ function describeGrants(grants: ProjectGrants): string {
   return grants.length === 0 ? 'no project' : grants.join(', ');
 }
 
-interface ImportFlags {
-  queue: string;
-  format?: ImportFormat;
-  opName: string;
-  output?: string[];
-}
-
-function addImport(service: Command): void {
-  const command = service
-    .command('import')
-    .description(
-      'import recorded calls into a queue, from CSV or lines of JSON: all of them, or none if a line is invalid',
-    )
-    .argument('<file>', 'file to read, or - for stdin')
-    .requiredOption('--queue <id>', 'queue to import into; created if it does not exist')
-    .addOption(
-      new Option('--format <format>', 'csv or jsonl; by default csv for a file that ends in .csv').choices(
-        importFormats,
-      ),
-    )
-    .option(
-      '--output <columns>',
-      `columns that are the output, separated by commas (default: ${outputColumns.join(', ')})`,
-      asNames,
-    )
-    .option('--op-name <name>', 'name of the operation of plain rows', 'import');
-  explain(command, {
-    examples: [
-      'heddle service import answers.csv --project team/support --queue review     # columns: question, answer',
-      'heddle service import calls.jsonl --project team/support --queue review',
-    ],
-    page: 'docs/service.md#import-your-data',
-  });
-  addSettingFlags(command, [...dataFlags, 'project']);
-  command.action(async (file: string, { queue: queueId, format, opName, output }: ImportFlags) => {
-    const lines = readImportLines(file, format, { opName, ...(output && { output }) });
-    const { added, duplicates } = await withStore(command, (store, values) =>
-      store.importItems(lines, {
-        projectId: requireProjectSetting(values.project),
-        queueId,
-        onProgress: showImportProgress,
-      }),
-    ).finally(() => showProgress(''));
-    printLine(`${added} added, ${duplicates} duplicates`);
-    explainProject(command);
-  });
-}
-
-/** Tells how a client gets to see an imported project, unless clients see it by default. */
-function explainProject(command: Command): void {
-  const { values, sources } = settingsOf(command);
-  const { project = '' } = values;
-  if (sources.project.from !== 'flag') return;
-  const { environment, folders } = invocation();
-  const { project: usual } = resolveSettings({ flags: {}, environment, folders, newProfile: true }).values;
-  if (project === (usual ?? sampleProject)) return;
-  const profile = sources.profile.from === 'flag' ? ` --profile ${values.profile}` : '';
-  const folder = sources.dataDir.from === 'flag' ? ` --data-dir ${values.dataDir}` : '';
-  invocation().stderr.write(
-    `Clients see it once ${project} is their project: \`heddle config set project ${project}${profile}\`, or for one client \`heddle setup CLIENT --project ${project}${folder}\`.\n`,
-  );
-}
-
-function asNames(text: string): string[] {
-  return text.split(',').map((name) => name.trim());
-}
-
-const showImportProgress: ImportTarget['onProgress'] = ({ phase, done, total }) =>
-  drawProgress({ unit: total === undefined ? `${phase} line` : phase, done, total });
-
 function addPut(service: Command, kind: 'prompt' | 'dataset', form: string): void {
   const command = service
     .command(`put-${kind}`)
@@ -306,6 +227,20 @@ function printListing({ project_id, queues, objects }: Listing, place: number): 
   for (const rows of tables) if (rows.length > 0) printAligned(compactTable(rows, []));
 }
 
+function addCopy(service: Command): void {
+  const command = defineCopy(service);
+  explain(command, {
+    examples: [
+      'heddle service copy --to cloud --dry-run',
+      'heddle service copy --to cloud --project team/support --to-project acme/support --as ada=cloud',
+    ],
+    page: 'docs/copying.md',
+  });
+  addSettingFlags(command, [...dataFlags, 'project']).action(() =>
+    withStore(command, (store) => runCopy(command, store)),
+  );
+}
+
 function addBackup(service: Command): void {
   const command = service
     .command('backup')
@@ -313,7 +248,7 @@ function addBackup(service: Command): void {
     .argument('<file>', 'file to create; only you can read it');
   explain(command, { examples: ['heddle service backup heddle-2026-11-22.db'], page: 'docs/updating.md' });
   addSettingFlags(command, dataFlags).action(async (file: string) => {
-    const data = dataOf(command);
+    const data = storedDataOf(command);
     await backUpData(data, file);
     printLine(`Backed up ${data} to ${file}.`);
   });
@@ -327,7 +262,7 @@ function addRestore(service: Command): void {
     .option('--yes', 'restore without asking');
   explain(command, { examples: ['heddle service restore heddle-2026-11-22.db'], page: 'docs/updating.md' });
   addSettingFlags(command, dataFlags).action(async (file: string, options: { yes?: true }) => {
-    const data = dataOf(command);
+    const data = storedDataOf(command);
     const restored = await restoreService(data, file, (accounts) => {
       printLine(
         accounts.length === 0 ? 'The backup has no accounts.' : 'These accounts of the backup will get access:',
@@ -347,7 +282,7 @@ function addReset(service: Command): void {
     .option('--yes', 'reset without asking');
   explain(command, { examples: ['heddle service reset'], page: 'docs/updating.md' });
   addSettingFlags(command, dataFlags).action(async (options: { yes?: true }) => {
-    const data = dataOf(command);
+    const data = storedDataOf(command);
     if (!(await confirmChange(`Move the data in ${data} away and begin again?`, options))) {
       return printLine('Nothing was changed.');
     }
@@ -363,22 +298,4 @@ function printKept(message: string, kept: string | undefined): void {
       ? 'There was no earlier data.'
       : `The earlier data is in ${kept}; delete it if you no longer need it.`,
   );
-}
-
-/** Returns where the data is, after its secrets are protected. */
-function dataOf(command: Command): string {
-  const settings = settingsOf(command);
-  invocation().redactor.protect(...secretsOf(settings.values));
-  return dataLocation(settings);
-}
-
-/** Opens the data that the settings of a command name, and closes it after `use`. */
-async function withStore<T>(command: Command, use: (store: Store, values: SettingValues) => Promise<T>): Promise<T> {
-  const store = await openServiceStore(dataOf(command));
-  const { values } = settingsOf(command);
-  try {
-    return await use(store, values);
-  } finally {
-    await store.close();
-  }
 }

@@ -23,6 +23,9 @@ const beginWrite = `start transaction isolation level serializable; ${limits}; l
  */
 const writeToLog = "select pg_logical_emit_message(true, 'heddle', '')";
 
+/** Writes at once. They are fewer than the connections of the pool, so that many slow ones leave some to reads, which are short. */
+const maxWrites = 7;
+
 const alternative =
   'set HEDDLE_DATABASE_URL or --database to another database, or to a schema with ?options=-csearch_path%3DNAME';
 
@@ -44,6 +47,8 @@ const postgresEngine: Engine = {
 export async function openPostgres(url: string): Promise<Database> {
   const db = openPool(url);
   const conflicting = new SerialQueue();
+  const lanes = Array.from({ length: maxWrites }, () => new SerialQueue());
+  const emptiestLane = (): SerialQueue => lanes.reduce((best, lane) => (lane.size < best.size ? lane : best));
   let begin = beginWrite;
   const database: Database = {
     blocksEventLoop: false,
@@ -54,7 +59,9 @@ export async function openPostgres(url: string): Promise<Database> {
     // does not count towards the time limit of the repetitions.
     write: async (work) => {
       const attempt = () =>
-        runTransaction(db, begin, (transaction) => withCurrentSchema(transaction, postgresEngine, work));
+        emptiestLane().run(() =>
+          runTransaction(db, begin, (transaction) => withCurrentSchema(transaction, postgresEngine, work)),
+        );
       if (conflicting.size === 0) {
         try {
           return await attempt();

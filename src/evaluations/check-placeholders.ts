@@ -1,0 +1,88 @@
+import { findPlaceholders, templateTexts } from '../contract/prompts.ts';
+import { columnOfPlaceholder, type LlmJudgeScorer } from '../contract/scorers.ts';
+import { HeddleError, invalidArgument } from '../core/errors.ts';
+import { nearestSentence, shortName } from '../text/names.ts';
+import type { DatasetRows, EvaluationScorers, Row } from './evaluation-plan.ts';
+
+/** Messages with placeholders. */
+interface Template {
+  messages: readonly unknown[];
+  /** The argument of the tool, or the judge, that the messages come from. */
+  of: { argument: string } | { judge: string };
+  columnMap?: LlmJudgeScorer['column_map'];
+}
+
+/** A placeholder of messages, and the column that fills it. */
+interface Need {
+  of: Template['of'];
+  placeholder: string;
+  column: string;
+}
+
+/** Placeholders for which an error names the nearest columns. */
+const maxExplained = 3;
+
+/**
+ * Checks that some row has a column for each placeholder of the model's messages and of those of the judges.
+ * @throws HeddleError `invalid_arguments`, for a judge `invalid_request`, with the nearest columns.
+ */
+export async function checkPlaceholders(
+  { messages, argument }: { messages: readonly unknown[]; argument: string },
+  { judges }: EvaluationScorers,
+  dataset: DatasetRows,
+  maxRows: number,
+): Promise<void> {
+  const needs = [
+    ...needsOf({ messages, of: { argument } }),
+    ...judges.flatMap(({ name, filled, columnMap }) => needsOf({ messages: filled, of: { judge: name }, columnMap })),
+  ];
+  const columns = await readColumns(new Set(needs.map(({ column }) => column)), dataset, maxRows);
+  const unfilled = needs.filter(({ column }) => !columns.has(column));
+  const [first] = unfilled;
+  if (!first) return;
+  const alike = unfilled.filter(({ of }) => of === first.of);
+  const names = alike.map(({ placeholder, column }) =>
+    column === placeholder ? `{${shortName(column)}}` : `{${shortName(placeholder)}} (column ${shortName(column)})`,
+  );
+  const nearest = alike
+    .slice(0, maxExplained)
+    .map(({ column }) => nearestSentence(`columns to ${shortName(column)}`, column, [...columns]));
+  throw templateFault(
+    first.of,
+    `the dataset has no column for ${names.join(', ')}`,
+    `${nearest.join(' ')} Write {{ and }} for literal braces.`,
+  );
+}
+
+/** Returns the columns of a dataset; those of its first rows, if they have all that are wanted. */
+async function readColumns(
+  wanted: ReadonlySet<string>,
+  { sample, count, read }: DatasetRows,
+  maxRows: number,
+): Promise<ReadonlySet<string>> {
+  const columnsIn = (rows: readonly Row[]): Set<string> => new Set(rows.flatMap((row) => Object.keys(row)));
+  const columns = columnsIn(sample);
+  const isComplete = sample.length >= Math.min(count, maxRows) || [...wanted].every((name) => columns.has(name));
+  return isComplete ? columns : columnsIn(await read(maxRows));
+}
+
+function needsOf({ messages, of, columnMap }: Template): Need[] {
+  const { names, loneBrace } = findPlaceholders(templateTexts(messages));
+  if (loneBrace !== undefined) {
+    const hint = `Write ${loneBrace}${loneBrace} for a literal brace, and {column} for a value of the row.`;
+    throw templateFault(of, `${'judge' in of ? 'its prompt' : of.argument} has a lone ${loneBrace}`, hint);
+  }
+  return names.flatMap((placeholder) => {
+    const column = 'judge' in of ? columnOfPlaceholder(placeholder, columnMap) : placeholder;
+    return column === undefined ? [] : [{ of, placeholder, column }];
+  });
+}
+
+function templateFault(of: Template['of'], fault: string, hint: string): HeddleError {
+  if ('argument' in of) return invalidArgument(of.argument, { consequence: 'Nothing was started', fault, hint });
+  return new HeddleError({
+    code: 'invalid_request',
+    message: `Nothing was started: the judge ${of.judge} cannot be asked, because ${fault}.`,
+    hint: `${hint} Store the scorer again, and the evaluation with it.`,
+  });
+}
