@@ -31,7 +31,7 @@ export async function requireQueue(id: string, project: string, service: Service
  * Reads the queue with an id, or else the only one with a name, whatever its case.
  * @throws HeddleError `not_found` for an unknown queue; its hint asks whether the nearest was meant.
  */
-export async function findQueue(idOrName: string, project: string, service: ServiceClient): Promise<Queue> {
+export async function findNamedQueue(idOrName: string, project: string, service: ServiceClient): Promise<Queue> {
   const isId = pathSegment.safeParse(idOrName).success;
   const byId = isId ? await requireQueue(idOrName, project, service).catch(asNotFound) : undefined;
   if (byId && !(byId instanceof HeddleError)) return byId;

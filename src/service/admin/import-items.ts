@@ -326,7 +326,7 @@ async function completeJudged(
           updated_at: now,
         }));
   });
-  for (const batch of inBatches(progress, rowsPerInsert)) {
+  for (const batch of inBatches(progress, progressPerInsert)) {
     await transaction
       .insertInto('annotator_progress')
       .values(batch)
@@ -343,11 +343,9 @@ async function completeJudged(
   }
 }
 
+const itemsPerStep = 1024;
 /** Stays below the database engines' limits on parameters. */
-const rowsPerInsert = 100;
-
-/** Number of items between two reports of the progress. */
-const itemsPerStep = 1000;
+const progressPerInsert = 100;
 
 /** Adds items and their calls to an existing queue in a write transaction. The new ids sort in the order of the list. */
 export async function addItems(

@@ -10,7 +10,7 @@ import { Differences } from '../values/differences.ts';
 import { isComplete, isEmpty, isFinal, isSameValue, storedValue, valueIn, withRetraction } from './draft.ts';
 import { fieldControl } from './field-control.ts';
 import { readTyped } from './field-values.ts';
-import { itemValues, outputText, titleOf } from './item-values.ts';
+import { itemValues, outputText, titleOfCard } from './item-values.ts';
 import type { Board } from './review-board.ts';
 import { type Card, chooseState, give, giveTyped, withDraft, withoutDecision } from './review-state.ts';
 
@@ -101,7 +101,7 @@ function summaryOf({ card, fields }: CardProps): ComponentChild[] {
     const value = valueIn(card.item, card.draft, name);
     return value === undefined ? [] : [h('b', {}, `${plainText(name)}: ${labelOf(value)}`)];
   });
-  return [h('span', { dir: 'auto' }, titleOf(card)), ...values];
+  return [h('span', { dir: 'auto' }, titleOfCard(card)), ...values];
 }
 
 function cardHead(

@@ -58,7 +58,7 @@ export function itemValues(props: ValuesProps): ComponentChild[] {
 }
 
 /** Returns the text that tells an item from others on one line: the beginning of its first value. */
-export function titleOf(card: Card): string {
+export function titleOfCard(card: Card): string {
   const [first] = valuesOf(card);
   const value = first?.value;
   return beginningOf(typeof value === 'string' ? value : (JSON.stringify(value) ?? card.item.call_op_name));
