@@ -12,6 +12,7 @@ export function postgresMemberIndexes(db: Kysely<Tables>): MemberIndexStore {
   };
   return {
     prefix,
+    ordersByNull: true,
     latency: {
       // The engine has no year 0.
       number: `case when ended_at >= '0001' and started_at >= '0001'

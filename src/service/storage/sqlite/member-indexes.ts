@@ -29,6 +29,7 @@ export function sqliteMemberIndexes(
   let running: Promise<void> = Promise.resolve();
   return {
     prefix,
+    ordersByNull: false,
     latency: {
       number: `case
         when ended_at is not null and (summary is null or summary = 'null' or substr(ltrim(summary), 1, 1) = '{')
