@@ -47,9 +47,12 @@ export function connectToBoardServer(events: HostEvents): Host {
   };
   /** Asks whether the command still runs, again and again, until it no longer knows this page. */
   const check = async (): Promise<void> => {
+    const asked = session;
     try {
       await begin();
     } catch (error) {
+      // Another tab has brought the session of the next command meanwhile.
+      if (asked !== session) return;
       if (isConnected) events.ended();
       isConnected = false;
       if ((error as ToolFailure).code === 'session') return;
