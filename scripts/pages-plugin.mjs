@@ -42,7 +42,7 @@ async function bundled(file) {
     charset: 'utf8',
     // Short names for what is private to the Markdown parser and to Preact; _meta is a member of results.
     mangleProps:
-      /^_|Nonspace|Offset$|^(currentLine|closeUnmatchedBlocks|partiallyConsumedTab|acceptsLines|canContain|last(LineLength|MatchedContainer)|inlineParser|allClosed|oldtip|refmap|(num|orig)delims|can_(open|close)|(remove|handle|previous)(Delim|Bracket)\w*|processEmphasis|parse(Link|Close|Open|Back|Auto|Html|Ref|Ent|Inl|New|Bang|Str)\w*|delimiters|brackets|incorporateLine|finalize|sourcepos|entering|addChild|addLine|indented|subject|bulletChar|processInlines|insertAfter|insertBefore|unlink|lineNumber|listData)$/,
+      /^_|Nonspace|Offset$|^(currentLine|closeUnmatchedBlocks|partiallyConsumedTab|acceptsLines|canContain|last(LineLength|MatchedContainer)|inlineParser|allClosed|oldtip|refmap|(num|orig)delims|can_(open|close)|(remove|handle|previous)(Delim|Bracket)\w*|processEmphasis|parse(Link|Close|Open|Back|Auto|Html|Ref|Ent|Inl|New|Bang|Str)\w*|delimiters|brackets|incorporateLine|finalize|entering|addChild|addLine|indented|subject|bulletChar|processInlines|insertAfter|unlink|lineNumber|listData)$/,
     reserveProps: /^(_meta|lineOffset|next_offset|offset)$/,
     format: 'iife',
     // The browsers that MCP clients embed, and those of people, have had these features since 2023.

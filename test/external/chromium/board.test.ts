@@ -1,4 +1,4 @@
-import { mkdirSync, writeFileSync } from 'node:fs';
+import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { beforeAll, describe, expect, it } from 'vitest';
 import { views } from '../../../src/board/views.ts';
@@ -163,26 +163,5 @@ describe.skipIf(!hasChromium)('heddle board in a browser', () => {
     }
     expect(await page.locator('article').count()).toBe(300);
     expect(await more.isVisible()).toBe(false);
-  });
-
-  // The pictures in docs/board.md. HEDDLE_SCREENSHOTS names the folder to write them into; docs has them as lossless WebP,
-  // which is smaller: cwebp -lossless -z 9.
-  it.each([
-    ['light', 'docs/board-light.png'],
-    ['dark', 'docs/board-dark.png'],
-  ] as const)('looks the same as in the documentation in %s', async (colorScheme, name) => {
-    const { url } = await startBoard(['support-triage'], emptyHome(temporaryFolder()));
-    const page = await open(url, { viewport: { width: 760, height: 720 }, colorScheme });
-    await says(page, '9 items shown.');
-    await page.locator('article').first().focus();
-    for (const key of ['2', '1', 'ArrowUp', 'ArrowUp']) await page.keyboard.press(key);
-    await page.evaluate('scrollTo(0, 0)');
-    const folder = process.env.HEDDLE_SCREENSHOTS;
-    if (folder) mkdirSync(join(folder, 'docs'), { recursive: true });
-    const picture = await page.screenshot({ ...(folder && { path: join(folder, name) }) });
-    // A page without content compresses to less.
-    expect(picture.length).toBeGreaterThan(15_000);
-    const [ground] = await page.evaluate('getComputedStyle(document.body).backgroundColor.match(/\\d+/g).map(Number)');
-    expect(ground > 128).toBe(colorScheme === 'light');
   });
 });

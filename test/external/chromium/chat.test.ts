@@ -162,7 +162,7 @@ describe.skipIf(!hasChromium)('the review board in a chat', () => {
     const text = await board.locator('.values').innerText();
     expect(text).toContain(values.markup);
     expect(text).toContain('aU+202EbU+200B ×3cU+E0041');
-    expect(text).toContain('https://example.com/a click (javascript:alert(1))');
+    expect(text).toContain(values.link);
     expect(text).toContain('image/png, 522 characters');
     expect(text).toContain('https://example.com/i.png');
     expect(text).toContain('<b>bold</b>');
@@ -248,7 +248,7 @@ describe.skipIf(!hasChromium)('the review board in a chat', () => {
     await press(board, page, '1', 's', 'a', 'Enter');
     expect(await board.locator('article button, article input, article textarea').count()).toBe(0);
     await board.getByRole('button', { name: 'List' }).click();
-    expect(await board.locator('.values').count()).toBe(9);
+    expect(await board.locator('article').count()).toBe(9);
     expect(await accessibilityFindings(board)).toEqual([]);
   });
 

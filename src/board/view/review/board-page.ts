@@ -116,10 +116,11 @@ function feed(board: Board): ComponentChild {
   const { can_write: canWrite = false, account, next_offset } = page ?? {};
   const setSize = next_offset === undefined ? cards.size : -1;
   const first = firstPlace(board.state);
+  const total = placesOf(board.state);
   const shown = [...cards].flatMap(([id, card], index) => {
     if (!isList && id !== current) return [];
     const place = { position: index + 1, number: first + index, setSize, isCurrent: id === current };
-    const shape = { isAlone: !isList, isRaw, total: placesOf(board.state) };
+    const shape = { isAlone: !isList, isRaw, total };
     return [h(ItemCard, { key: id, card, ...place, ...shape, fields, canWrite, account, formats, board })];
   });
   const attributes = { role: 'feed', 'aria-label': 'Items', 'aria-busy': isBusy, hidden: shown.length === 0 };

@@ -52,8 +52,8 @@ export function listenToKeys(actions: KeyActions): void {
     // A key that is held down by mistake must not decide.
     if (repeat && !isMove) return;
     if (!card) current?.focus();
-    // The first move only shows which card is the current one.
-    if (card || !current || !isMove) action();
+    // In a list, the first move only shows which card is the current one.
+    if (card || !current || !isMove || current.classList.contains('alone')) action();
   });
 }
 

@@ -32,6 +32,6 @@ export function queueTable(board: Board, queues: readonly QueueSummary[]): Compo
       h('td', {}, count(total)),
     ),
   );
-  const names = ['Queue', 'To do', 'Items'].map((name) => h('th', { scope: 'col' }, name));
+  const names = ['Queue', 'To do', 'Items'].map((name) => h('th', { class: 'names', scope: 'col' }, name));
   return h('table', { class: 'queues' }, h('thead', {}, h('tr', {}, names)), h('tbody', {}, rows));
 }

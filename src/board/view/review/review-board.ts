@@ -406,12 +406,12 @@ export class Board extends View<ReviewState> {
   }
 
   #act(key: string): void {
+    if (key === 'l') this.toggleList();
     const { current: id, page, cards } = this.state;
     const element = cardElement(this.state);
     const card = cards.get(id ?? '');
     if (id === undefined || !card || !element) return;
     const focusOn = (selector: string): void => element.querySelector<HTMLElement>(selector)?.focus();
-    if (key === 'l') this.toggleList();
     if (key === 'o') element.querySelector('.others')?.toggleAttribute('open');
     if (!page?.can_write) return;
     // What is selected must be seen.
