@@ -27,7 +27,7 @@ export const views: readonly View[] = [
     name: 'review',
     title: 'Review board',
     description: "Board on which a person judges a queue's items",
-    tools: ['list_queues', 'review_queue', 'query_queue_items', 'read_call', 'update_queue_items'],
+    tools: ['list_queues', 'review_queue', 'query_queue_items', 'read_call', 'update_queue_items', 'update_queue'],
     firstCall: (args) =>
       args.queue_id === undefined
         ? { name: 'list_queues', arguments: { limit: queuePageSize } }

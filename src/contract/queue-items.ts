@@ -8,6 +8,9 @@ import { sortKey } from './sort-keys.ts';
 export const progressStates = ['in_progress', 'completed', 'skipped'] as const;
 export type ProgressState = (typeof progressStates)[number];
 
+/** The states in which an annotator is done with an item. */
+export const finishedStates = ['completed', 'skipped'] as const satisfies readonly ProgressState[];
+
 export const annotationStates = ['unstarted', ...progressStates] as const;
 export type AnnotationState = (typeof annotationStates)[number];
 
@@ -35,6 +38,7 @@ export const queueItem = z.looseObject({
   annotator_user_id: z.string().nullish(),
   deleted_at: z.string().nullish(),
   position_in_queue: z.int().nullish(),
+  own_state: z.string().nullish(),
 });
 export type QueueItem = z.infer<typeof queueItem>;
 
@@ -48,6 +52,7 @@ export const queueItemsFilter = z.object({
   annotation_states: z.array(z.enum(annotationStates)).nullish().describe('Any of these states.'),
   ids: z.array(z.string()).max(1000).nullish().describe('Any of these items.'),
   call_ids: z.array(z.string()).max(1000).nullish().describe('Items of any of these recorded calls.'),
+  unfinished_by_me: z.boolean().nullish().describe('Items that the caller has neither completed nor skipped.'),
 });
 
 /** Items of a queue with the same operation, state and judgements; `id` of the only item of a group that needs naming. */
@@ -76,6 +81,7 @@ export const queryQueueItemsRequest = z.object({
   offset: z.int().min(0).nullish().describe('Number of items to skip.'),
   include_position: z.boolean().optional().describe('Add position_in_queue, from 1, in this order.'),
   include_feedback: z.boolean().optional().describe('Add the feedback that was given on these items in the queue.'),
+  include_own_state: z.boolean().optional().describe("Add own_state: the caller's progress with the item."),
 });
 
 // Any string: the service refuses an unknown state with status 400, as one that cannot follow.

@@ -46,10 +46,25 @@ export const queueEndpoints = {
     summary: 'Count the items of queues',
     path: '/annotation_queues/stats',
     projects: projectInBody,
-    request: z.object({ project_id: projectId, queue_ids: z.array(z.string()) }),
+    request: z.object({
+      project_id: projectId,
+      queue_ids: z.array(z.string()),
+      include_own_state: z
+        .boolean()
+        .optional()
+        .describe('Add own_completed_items: those that the caller has finished.'),
+    }),
     // `completed_items` counts those that any annotator has completed or skipped.
     response: z.looseObject({
-      stats: z.array(z.looseObject({ queue_id: z.string(), total_items: z.int(), completed_items: z.int() })),
+      stats: z.array(
+        z.looseObject({
+          queue_id: z.string(),
+          total_items: z.int(),
+          completed_items: z.int(),
+          // The public service does not send it.
+          own_completed_items: z.int().optional(),
+        }),
+      ),
     }),
   }),
   readQueue: endpoint({

@@ -4,6 +4,7 @@ import type { CallContext } from '../records/call-context.ts';
 import { readCalls } from '../records/read-calls.ts';
 import { valuesAt } from '../text/call-values.ts';
 import { hasJudgementConditions, type ItemsFilter, matchingItems } from './matching-items.ts';
+import { readUnfinished, unfinishedOf } from './own-progress.ts';
 import type { QueueAccess } from './queue-access.ts';
 import { type ItemQuery, type ItemsWithFeedback, readItems } from './read-items.ts';
 import { rememberItems } from './shown-items.ts';
@@ -15,8 +16,11 @@ export type ItemWithValues = QueueItem & { call_values?: Record<string, unknown>
 const minItemChars = 200;
 
 /** The items of a queue to read. */
-interface ItemPageRequest extends Pick<ItemQuery, 'sort_by' | 'include_position' | 'include_feedback'> {
+interface ItemPageRequest
+  extends Pick<ItemQuery, 'sort_by' | 'include_position' | 'include_feedback' | 'include_own_state'> {
   filter?: ItemsFilter | undefined;
+  /** Leaves out items that the account has completed or skipped; needs `include_own_state`. */
+  isUnfinishedOnly?: boolean;
   limit: number;
   offset?: number | undefined;
 }
@@ -29,18 +33,21 @@ interface ItemPage extends ItemsWithFeedback {
 
 /** Reads a page of items, and remembers how they were shown, for changes with its `as_of`. */
 export async function readItemPage(
-  { filter = {}, limit, offset = 0, sort_by, include_position, include_feedback }: ItemPageRequest,
+  { filter = {}, isUnfinishedOnly = false, limit, offset = 0, ...members }: ItemPageRequest,
   queue: QueueAccess & Pick<CallContext, 'maxResultChars'>,
 ): Promise<ItemPage> {
   const readAtMs = Date.now();
   const pageSize = Math.min(limit, Math.ceil(queue.maxResultChars / minItemChars));
-  const query = { sort_by, include_position, include_feedback };
+  const { sort_by, include_position, include_feedback, include_own_state } = members;
+  const query = { sort_by, include_position, include_feedback, include_own_state };
   const isSelectedHere = hasJudgementConditions(filter);
+  // Asking for one item more than needed tells whether there is a next page.
+  const atService = { ...query, filter, offset, limit: pageSize + 1 };
   const { items, feedback } = isSelectedHere
     ? await matchingItems(queue, filter, query)
-    : // Asking for one item more than needed tells whether there is a next page.
-      await readItems(queue, { ...query, filter, offset, limit: pageSize + 1 });
-  const rest = isSelectedHere ? items.slice(offset) : items;
+    : await (isUnfinishedOnly ? readUnfinished : readItems)(queue, atService);
+  const matching = isSelectedHere && isUnfinishedOnly ? await unfinishedOf({ items, feedback }, queue) : items;
+  const rest = isSelectedHere ? matching.slice(offset) : matching;
   const page = rest.slice(0, pageSize);
   return { items: page, feedback, hasMore: rest.length > pageSize, as_of: rememberItems(queue, readAtMs, page) };
 }

@@ -10,7 +10,7 @@ import { requireField } from './require-field.ts';
 
 /** The filter of queue items, with conditions on their judgements. */
 export const itemsFilter = z.strictObject({
-  ...shapeWithoutNull(queueItemsFilter.omit({ ids: true, call_ids: true }).shape),
+  ...shapeWithoutNull(queueItemsFilter.omit({ ids: true, call_ids: true, unfinished_by_me: true }).shape),
   judged_by: z.string().optional().describe('Name of an annotator, or a part of it.'),
   field: z.string().optional().describe('Judged field.'),
   value: z

@@ -4,7 +4,13 @@ import type { ServiceClient } from '../client/service-client.ts';
 import type { ServiceFacts } from '../client/service-facts.ts';
 import { annotationFeedbackType } from '../contract/feedback.ts';
 import type { Queue } from '../contract/queues.ts';
-import { formatReference, objectReference, parseReference, type Reference } from '../contract/references.ts';
+import {
+  formatReference,
+  objectNamePattern,
+  objectReference,
+  parseReference,
+  type Reference,
+} from '../contract/references.ts';
 import { concurrently } from '../core/concurrently.ts';
 import type { ErrorCode } from '../core/errors.ts';
 import { inBatches } from '../core/in-batches.ts';
@@ -195,6 +201,56 @@ export interface FieldDefinition {
   min?: number | undefined;
   max?: number | undefined;
   description?: string | undefined;
+}
+
+const field = z
+  .strictObject({
+    name: z
+      .string()
+      .refine((name) => objectNamePattern.test(name), 'must be 1 to 128 letters, digits, _ . or -')
+      .describe('Letters, digits, _ . or -'),
+    type: z.enum(fieldTypes),
+    choices: z.array(z.string()).min(1).optional(),
+    min: z.number().optional(),
+    max: z.number().optional(),
+    description: z.string().optional().describe('What to judge.'),
+  })
+  .superRefine((definition, context) => {
+    for (const { member, message } of faultsOf(definition)) {
+      context.addIssue({ code: 'custom', path: [member], message });
+    }
+  });
+
+/** Fields to create. */
+export const fieldDefinitions = z
+  .array(field)
+  .max(100)
+  .superRefine((fields, context) => {
+    for (const [index, { name }] of fields.entries()) {
+      const isRepeated = fields.findIndex((other) => other.name === name) < index;
+      if (isRepeated) context.addIssue({ code: 'custom', path: [index, 'name'], message: `${name} appears twice` });
+    }
+  });
+
+/** Returns the faults of a definition that its schema cannot express. */
+function faultsOf({ type, choices, min, max }: FieldDefinition): { member: string; message: string }[] {
+  const faults: { member: string; message: string }[] = [];
+  if (type === 'choice' && !choices) faults.push({ member: 'choices', message: 'is needed for the type choice' });
+  if (type !== 'choice' && choices) faults.push({ member: 'choices', message: 'fits only the type choice' });
+  if (choices && new Set(choices).size < choices.length)
+    faults.push({ member: 'choices', message: 'has a value twice' });
+  for (const [member, bound] of Object.entries({ min, max })) {
+    if (bound === undefined) continue;
+    if (type !== 'number' && type !== 'integer') {
+      faults.push({ member, message: 'fits only the types number and integer' });
+    } else if (type === 'integer' && !Number.isInteger(bound)) {
+      faults.push({ member, message: 'must be an integer' });
+    }
+  }
+  if (min !== undefined && max !== undefined && min > max) {
+    faults.push({ member: 'min', message: 'must not be greater than max' });
+  }
+  return faults;
 }
 
 /** Returns the JSON Schema of a field's values. */

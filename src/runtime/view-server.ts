@@ -1,5 +1,5 @@
 import { createHash, randomBytes } from 'node:crypto';
-import type { IncomingMessage, ServerResponse } from 'node:http';
+import type { IncomingMessage, Server, ServerResponse } from 'node:http';
 import { views } from '../board/views.ts';
 import { createBodyReader } from '../core/http/body-reader.ts';
 import { endServer } from '../core/http/end-server.ts';
@@ -23,8 +23,10 @@ const stopGraceMs = 5_000;
 
 /** A View that is served. */
 export interface ViewServer {
-  /** Address for the person's browser. The token in it starts one session. */
+  /** Address for the person's browser. The token in it starts the session of one browser. */
   url: string;
+  /** Number of its port. */
+  port: number;
   stop: () => Promise<void>;
 }
 
@@ -32,11 +34,13 @@ export interface ViewServer {
  * Serves a View to one browser on this machine.
  * @param uri address of the View.
  * @param viewArguments arguments of the tool whose result the View shows.
+ * @param ports ports to listen on, the first that is free. What a browser keeps belongs to a port. Without a free one, any.
  */
 export async function startViewServer(
   uri: string,
   viewArguments: Record<string, unknown>,
   options: McpServerOptions,
+  ports: readonly number[] = [],
 ): Promise<ViewServer> {
   const view = views.find((candidate) => candidate.uri === uri)!;
   const html = await view.load();
@@ -54,7 +58,7 @@ export async function startViewServer(
     const given = (body as { token?: unknown }).token;
     const isFirstUse = !isTokenUsed && typeof given === 'string' && isSameSecret(given, token);
     if (isFirstUse) isTokenUsed = true;
-    // A page that is loaded again has the session.
+    // A page that is loaded again, and a second tab of the browser, have the session.
     else requireSession(request, session);
     return { session, arguments: viewArguments };
   };
@@ -110,14 +114,26 @@ export async function startViewServer(
     headers: { ...securityHeaders, 'content-security-policy': policy },
     log: options.log,
   });
-  origin = await listen(server, 0, host);
+  origin = await listenOnOne(server, ports);
   return {
     url: `${origin}/#token=${token}`,
+    port: Number(new URL(origin).port),
     stop: async () => {
       stopped.abort();
       await endServer(server, stopGraceMs);
     },
   };
+}
+
+/** Listens on the first of the ports that is free, or else on any. Returns the URL of the server. */
+async function listenOnOne(server: Server, [port, ...others]: readonly number[]): Promise<string> {
+  if (port === undefined) return listen(server, 0, host);
+  try {
+    return await listen(server, port, host);
+  } catch {
+    // It is in use, or reserved by the system.
+    return listenOnOne(server, others);
+  }
 }
 
 const securityHeaders = {

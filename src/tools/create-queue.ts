@@ -1,10 +1,8 @@
 import * as z from 'zod';
 import type { Queue } from '../contract/queues.ts';
-import { objectNamePattern } from '../contract/references.ts';
 import {
-  type FieldDefinition,
+  fieldDefinitions,
   fieldSummaries,
-  fieldTypes,
   type QueueField,
   renderFields,
   storeFields,
@@ -13,38 +11,10 @@ import {
 import { cell, escapeInvisible } from '../text/compact-table.ts';
 import { defineTool, projectArgument, projectOf, type ToolContext } from './definition/tool.ts';
 
-const field = z
-  .strictObject({
-    name: z
-      .string()
-      .refine((name) => objectNamePattern.test(name), 'must be 1 to 128 letters, digits, _ . or -')
-      .describe('Letters, digits, _ . or -'),
-    type: z.enum(fieldTypes),
-    choices: z.array(z.string()).min(1).optional(),
-    min: z.number().optional(),
-    max: z.number().optional(),
-    description: z.string().optional().describe('What to judge.'),
-  })
-  .superRefine((definition, context) => {
-    for (const { member, message } of faultsOf(definition)) {
-      context.addIssue({ code: 'custom', path: [member], message });
-    }
-  });
-
 const input = z.strictObject({
   name: z.string().min(1),
   guidelines: z.string().optional().describe('How annotators should judge.'),
-  fields: z
-    .array(field)
-    .max(100)
-    .superRefine((fields, context) => {
-      for (const [index, { name }] of fields.entries()) {
-        const isRepeated = fields.findIndex((other) => other.name === name) < index;
-        if (isRepeated) context.addIssue({ code: 'custom', path: [index, 'name'], message: `${name} appears twice` });
-      }
-    })
-    .optional()
-    .describe('Without fields, judgements may have any name.'),
+  fields: fieldDefinitions.optional().describe('Without fields, judgements may have any name.'),
   project_id: projectArgument('Project of the queue'),
 });
 
@@ -96,27 +66,6 @@ Example: {"name":"Refunds","guidelines":"Judge the answer.","fields":[{"name":"t
 
 /** Queues of the same name that warnings mention. */
 const maxWarnings = 5;
-
-/** Returns the faults of a definition that its schema cannot express. */
-function faultsOf({ type, choices, min, max }: FieldDefinition): { member: string; message: string }[] {
-  const faults: { member: string; message: string }[] = [];
-  if (type === 'choice' && !choices) faults.push({ member: 'choices', message: 'is needed for the type choice' });
-  if (type !== 'choice' && choices) faults.push({ member: 'choices', message: 'fits only the type choice' });
-  if (choices && new Set(choices).size < choices.length)
-    faults.push({ member: 'choices', message: 'has a value twice' });
-  for (const [member, bound] of Object.entries({ min, max })) {
-    if (bound === undefined) continue;
-    if (type !== 'number' && type !== 'integer') {
-      faults.push({ member, message: 'fits only the types number and integer' });
-    } else if (type === 'integer' && !Number.isInteger(bound)) {
-      faults.push({ member, message: 'must be an integer' });
-    }
-  }
-  if (min !== undefined && max !== undefined && min > max) {
-    faults.push({ member: 'min', message: 'must not be greater than max' });
-  }
-  return faults;
-}
 
 /** Returns the queues with this name, whatever its case, the newest first. */
 async function queuesNamed(name: string, project_id: string, { service }: ToolContext): Promise<Queue[]> {

@@ -15,6 +15,7 @@ import { reviewQueueTool } from './review-queue.ts';
 import { runEvaluationTool } from './run-evaluation.ts';
 import { runInferenceTool } from './run-inference.ts';
 import { summarizeQueueTool } from './summarize-queue.ts';
+import { updateQueueTool } from './update-queue.ts';
 import { updateQueueItemsTool } from './update-queue-items.ts';
 
 /** Every tool, in the order in which clients see them. A read-only tool comes first, because some clients try that one. */
@@ -25,6 +26,7 @@ export const allTools = [
   readCallTool,
   queryCallsTool,
   createQueueTool,
+  updateQueueTool,
   addQueueItemsTool,
   updateQueueItemsTool,
   reviewQueueTool,

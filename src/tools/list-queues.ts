@@ -3,6 +3,7 @@ import { withFallback } from '../client/with-fallback.ts';
 import type { BodyOf } from '../contract/endpoints.ts';
 import { type Queue, queryQueuesRequest } from '../contract/queues.ts';
 import { shapeWithoutNull } from '../contract/shape-without-null.ts';
+import { itemCounts } from '../queues/own-progress.ts';
 import {
   fieldSummaries,
   type QueueField,
@@ -32,6 +33,7 @@ const output = z.object({
         fields: fieldSummaries,
         free_fields: z.boolean().optional().describe('True if judgements may have any name.'),
         remaining: z.int().optional().describe('Items not completed or skipped by anyone.'),
+        to_do: z.int().optional().describe('Those that your account has not, if other than remaining.'),
         total: z.int().optional(),
       }),
     )
@@ -47,7 +49,7 @@ export type QueuePage = z.output<typeof output>;
 /** A queue in a list. */
 export type QueueSummary = QueuePage['queues'][number];
 
-const columns = ['id', 'name', 'remaining', 'total', 'fields', 'guidelines'];
+const columns = ['id', 'name', 'remaining', 'to_do', 'total', 'fields', 'guidelines'];
 
 export const listQueuesTool = defineTool({
   name: 'list_queues',
@@ -118,7 +120,9 @@ async function summarize(queues: Queue[], project_id: string, context: ToolConte
   if (queues.length === 0) return [];
   const { service } = context;
   const [{ stats }, fields] = await Promise.all([
-    service.call('queueStats', { body: { project_id, queue_ids: queues.map(({ id }) => id) } }),
+    service.call('queueStats', {
+      body: { project_id, queue_ids: queues.map(({ id }) => id), include_own_state: true },
+    }),
     withFallback(
       () => readFieldsOfQueues(queues, context.service),
       async () => [],
@@ -133,7 +137,7 @@ async function summarize(queues: Queue[], project_id: string, context: ToolConte
       ...(description && { guidelines: description }),
       ...(fields[index]?.length && { fields: fields[index].map(summarizeField) }),
       ...(hasNoFields(fields[index], scorer_refs) && { free_fields: true }),
-      ...(count && { remaining: count.total_items - count.completed_items, total: count.total_items }),
+      ...(count && itemCounts(count)),
     };
   });
 }

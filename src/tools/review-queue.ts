@@ -8,8 +8,9 @@ import {
   withCallValues,
   withReadableTimes,
 } from '../queues/item-pages.ts';
-import { type ItemsFilter, itemsFilter } from '../queues/matching-items.ts';
+import { itemsFilter } from '../queues/matching-items.ts';
 import { type OwnFeedback, ownFeedback, readOwnFeedback } from '../queues/own-feedback.ts';
+import { itemCounts, ownStateOf } from '../queues/own-progress.ts';
 import { fieldSummaries, readFieldsOfQueues, renderFields, summarizeField } from '../queues/queue-fields.ts';
 import { requireQueue } from '../queues/require-queue.ts';
 import { rememberFields } from '../queues/shown-items.ts';
@@ -19,12 +20,18 @@ import { cell } from '../text/compact-table.ts';
 import { pageArguments, pageMembers, pagePosition, pluralize, renderPage } from '../text/page.ts';
 import { defineTool, projectArgument, projectOf } from './definition/tool.ts';
 
+const reviewFilter = itemsFilter.extend({ unfinished_by_me: z.boolean().optional() });
+/** The filter of the board: conditions on items, and whether the user has finished them. */
+export type ReviewFilter = z.output<typeof reviewFilter>;
+
 const input = z.strictObject({
   queue_id: pathSegment.describe('Id of the queue.'),
   project_id: projectArgument('Project of the queue'),
-  filter: itemsFilter
+  filter: reviewFilter
     .optional()
-    .describe('As in query_queue_items; by default items not completed or skipped by anyone.'),
+    .describe(
+      'As in query_queue_items; by default {"unfinished_by_me":true}: items the user has not completed or skipped.',
+    ),
   ...pageArguments,
   limit: z.int().min(1).max(100).default(20).describe('Maximum number of items on the first page.'),
 });
@@ -37,17 +44,20 @@ const output = z.object({
       name: z.string(),
       guidelines: z.string().optional(),
       remaining: z.int().optional(),
+      to_do: z.int().optional(),
       total: z.int().optional(),
     })
-    .describe('Id, project, name, guidelines, remaining and total of the queue.'),
+    .describe(
+      'Id, project, name and guidelines; remaining: not finished by anyone; to_do: not finished by the user, if other.',
+    ),
   fields: fieldSummaries,
   can_write: z.boolean().describe('False where this server offers no tool that judges.'),
-  filter: itemsFilter,
+  filter: reviewFilter,
   items: z
     .array(
       z.object({
         id: z.string(),
-        annotation_state: z.string(),
+        annotation_state: z.string().describe("The user's own."),
         call_id: z.string(),
         call_op_name: z.string(),
         call_started_at: z.string(),
@@ -70,7 +80,7 @@ export type ReviewedItem = Review['items'][number];
 
 /** The name of the tool that writes judgements. */
 const writingTool = 'update_queue_items';
-const openStates: ItemsFilter = { annotation_states: ['unstarted', 'in_progress'] };
+const toDo: ReviewFilter = { unfinished_by_me: true };
 
 /** Lengths at which a value is cut: for a person who judges it, and in the text for a model. */
 const maxValueChars = 4000;
@@ -94,13 +104,15 @@ Example: {"queue_id":"support-triage"}`,
     // The board is the user's, and so are the judgements on it.
     const context = { ...callContext, byUser: true };
     const { service } = context;
-    const { queue_id, offset = 0, filter = openStates } = args;
+    const { queue_id, offset = 0, filter = toDo } = args;
     const project = projectOf(args, context);
     const access = { ...context, id: queue_id, project };
-    const page = await readItemPage({ ...args, filter }, access);
+    const { unfinished_by_me: isUnfinishedOnly = false, ...conditions } = filter;
+    const query = { ...args, filter: conditions, isUnfinishedOnly, include_own_state: true };
+    const page = await readItemPage(query, access);
     const [queue, { stats }] = await Promise.all([
       requireQueue(queue_id, project, context.service),
-      service.call('queueStats', { body: { project_id: project, queue_ids: [queue_id] } }),
+      service.call('queueStats', { body: { project_id: project, queue_ids: [queue_id], include_own_state: true } }),
     ]);
     const callIds = page.items.map(({ call_id }) => call_id);
     const [fields = []] = await readFieldsOfQueues([queue], context.service);
@@ -121,12 +133,16 @@ Example: {"queue_id":"support-triage"}`,
         project_id: project,
         name,
         ...(description && { guidelines: description }),
-        ...(counts && { remaining: counts.total_items - counts.completed_items, total: counts.total_items }),
+        ...(counts && itemCounts(counts)),
       },
       ...(fields.length > 0 && { fields: fields.map(summarizeField) }),
       can_write: context.offersTool(writingTool),
       filter,
-      items: items.map((item) => ({ ...reviewedItem(item), ...feedback.get(item.call_id) })),
+      items: items.map((item) => {
+        const own = feedback.get(item.call_id);
+        const state = ownStateOf(item, Object.keys(own?.judgements ?? {}), fields, access);
+        return { ...reviewedItem(item), annotation_state: state, ...own };
+      }),
       ...pagePosition(offset, items.length, page.hasMore),
       as_of: page.as_of,
       ...(userId !== undefined && { account: userId }),
@@ -135,8 +151,9 @@ Example: {"queue_id":"support-triage"}`,
   },
 
   render({ queue, fields, can_write, items, offset, next_offset, as_of, hint }: Review) {
-    const { id, name, guidelines, remaining, total } = queue;
-    const counts = total === undefined ? '' : ` ${remaining} of ${pluralize(total, 'item')} remaining.`;
+    const { id, name, guidelines, remaining, to_do, total } = queue;
+    const own = to_do === undefined ? '' : `, ${to_do} to do for the user`;
+    const counts = total === undefined ? '' : ` ${remaining} of ${pluralize(total, 'item')} remaining${own}.`;
     const about = [
       `Queue ${cell(name)} (${cell(id)}).${counts}`,
       ...(guidelines === undefined ? [] : [`Guidelines: ${cell(guidelines)}`]),
@@ -161,16 +178,14 @@ Example: {"queue_id":"support-triage"}`,
 
 function reviewedItem({
   id,
-  annotation_state,
   call_id,
   call_op_name,
   call_started_at,
   call_values,
   call_error,
-}: ItemWithValues): ReviewedItem {
+}: ItemWithValues): Omit<ReviewedItem, 'annotation_state'> {
   return {
     id,
-    annotation_state,
     call_id,
     call_op_name,
     call_started_at,

@@ -37,7 +37,7 @@ const input = z.strictObject({
     .string()
     .refine((text) => !Number.isNaN(Date.parse(text)), 'must be the as_of of a page, a date and time')
     .optional()
-    .describe('as_of of the page you read; items that others judged or moved since are refused.'),
+    .describe('as_of of the page you read; without by_user, items that others judged or moved since are refused.'),
   expected_state: z.enum(annotationStates).optional().describe('Refuses items in another state.'),
   dry_run: z.boolean().optional(),
   confirm: z.boolean().optional().describe('The user has agreed.'),

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
-import { draftedChange, emptyDraft } from '../../src/board/view/review/draft.ts';
-import { readTyped } from '../../src/board/view/review/field-values.ts';
+import { draftedChange, draftText, emptyDraft, parseDraft } from '../../src/board/view/review/draft.ts';
+import { choicesOf, readTyped, textOf } from '../../src/board/view/review/field-values.ts';
 import {
   acceptSuggestions,
   batchesOf,
@@ -15,10 +15,13 @@ import {
   type ReviewState,
   selectAll,
   stagedCards,
+  takeBack,
   withCard,
   withFirstItems,
   withMoreItems,
+  withoutDecision,
   withReread,
+  withRestored,
   withResult,
 } from '../../src/board/view/review/review-state.ts';
 import { connecting } from '../../src/board/view/shared/view.ts';
@@ -39,7 +42,7 @@ function page(items: ReviewedItem[], more: Partial<Review> = {}): Review {
       { name: 'score', type: 'number', min: 0, max: 1 },
     ],
     can_write: true,
-    filter: { annotation_states: ['unstarted', 'in_progress'] },
+    filter: { unfinished_by_me: true },
     items,
     offset: 0,
     as_of: '2026-01-12T10:00:00Z',
@@ -72,7 +75,7 @@ describe('the state of the review board', () => {
     expect(nextOffset(opened)).toBe(2);
     const more = withMoreItems(written, page([item('c')], { next_offset: 50, filter: {} }));
     expect([...more.cards.keys()]).toEqual(['a', 'b', 'c']);
-    expect(more.page?.filter).toEqual({ annotation_states: ['unstarted', 'in_progress'] });
+    expect(more.page?.filter).toEqual({ unfinished_by_me: true });
     expect(more.message).toBe('3 items shown; more follow.');
   });
 
@@ -85,7 +88,7 @@ describe('the state of the review board', () => {
   });
 
   it('moves on to the next field without a value, and is settled when every field has one', () => {
-    const first = chooseActive(opened, 'a', 1);
+    const first = chooseActive(opened, 'a', '2');
     expect(changeOf(first, 'a')).toEqual({
       item_id: 'a',
       judgements: { helpful: false },
@@ -97,7 +100,15 @@ describe('the state of the review board', () => {
     expect(isSettled(second, 'a')).toBe(true);
     expect(changeOf(second, 'a').annotation_state).toBe('completed');
     // A field that takes a number has no choice with a position.
-    expect(chooseActive(first, 'a', 0)).toBe(first);
+    expect(chooseActive(first, 'a', '1')).toBe(first);
+  });
+
+  it('leaves the state of an item that the person has finished before', () => {
+    const skipped = withFirstItems(connected, page([item('a', { annotation_state: 'skipped' })]));
+    expect(changeOf(give(give(skipped, 'a', 'helpful', true), 'a', 'score', 1), 'a')).toEqual({
+      item_id: 'a',
+      judgements: { helpful: true, score: 1 },
+    });
   });
 
   it('decides nothing when the stored value is given again or a state is chosen twice', () => {
@@ -139,11 +150,13 @@ describe('the state of the review board', () => {
 });
 
 describe('writing of the review board', () => {
-  it('writes cards that were read at the same time together, at most 100, and reread ones by their state', () => {
+  it('writes cards that were read at the same time together, at most 100', () => {
     const { cards } = withFirstItems(connected, page(Array.from({ length: 101 }, (_, n) => item(String(n)))));
     expect(batchesOf([...cards.values()]).map(({ length }) => length)).toEqual([100, 1]);
     const [first, second] = [...opened.cards.values()];
-    expect(batchesOf([first!, { ...second!, isReread: true }]).map(({ length }) => length)).toEqual([1, 1]);
+    expect(batchesOf([first!, { ...second!, asOf: '2026-01-12T10:01:00Z' }]).map(({ length }) => length)).toEqual([
+      1, 1,
+    ]);
   });
 
   it('makes what was written the stored state, and counts finished items', () => {
@@ -154,7 +167,7 @@ describe('writing of the review board', () => {
       draft: emptyDraft,
       isWritten: true,
     });
-    expect(written.page?.queue.remaining).toBe(2);
+    expect(written.page?.queue.to_do).toBe(2);
     expect(messageToModel(written, 0)).toBe(
       'The user judged 1 item of queue queue on the review board. All of this is stored already: do not write it again.\n{"item_id":"a","judgements":{"helpful":true},"annotation_state":"in_progress"}',
     );
@@ -169,15 +182,14 @@ describe('writing of the review board', () => {
 
   it('says on the card why an item was refused, and keeps its draft when it is read again', () => {
     const judged = give(opened, 'a', 'helpful', true);
-    const error = { code: 'conflict', message: 'Bob judged it.' } as never;
+    const error = { code: 'invalid_request', message: 'It is skipped.' } as never;
     const refused = withResult(judged, judged.cards.get('a')!, { error });
     expect(refused.cards.get('a')?.problem).toEqual({
-      sentence: 'Another annotator judged or moved this item after you opened it.',
-      detail: 'Bob judged it.',
+      sentence: 'The service did not accept this: your state of the item may be final.',
+      detail: 'It is skipped.',
     });
     const reread = withReread(refused, page([item('a', { annotation_state: 'completed' })], { as_of: 'later' }));
     expect(reread.cards.get('a')).toMatchObject({
-      isReread: true,
       asOf: 'later',
       item: { annotation_state: 'completed' },
     });
@@ -190,6 +202,76 @@ describe('writing of the review board', () => {
     const asking = { ...opened, isAsking: true };
     expect(withCard(asking, 'a', (card) => card).isAsking).toBe(false);
     expect(give(asking, 'a', 'helpful', true).isAsking).toBe(false);
+  });
+});
+
+describe('taking back', () => {
+  it('goes from decision to decision, back to the item and the field of each', () => {
+    const typed = ['0', '0.', '0.5'].reduce(
+      (state, text) => giveTyped(state, 'b', 'score', readTyped(opened.fields[1]!, text)),
+      chooseActive({ ...opened, current: 'a' }, 'a', '1'),
+    );
+    // Typing in one box is one decision.
+    const untyped = takeBack(typed);
+    expect(untyped).toMatchObject({ current: 'b', message: 'Taken back: score typed.' });
+    expect(untyped.cards.get('b')?.draft).toEqual(emptyDraft);
+    const none = takeBack(untyped);
+    expect(none).toMatchObject({ current: 'a', message: 'Taken back: helpful Yes.' });
+    expect(none.cards.get('a')).toMatchObject({ active: 0, draft: emptyDraft });
+    expect(takeBack(none).message).toBe('There is nothing to take back.');
+  });
+
+  it('takes a decision back for all items that it was made for, and a cleared card too', () => {
+    const all = give(selectAll(opened), 'a', 'helpful', false);
+    expect(stagedCards(takeBack(all))).toEqual([]);
+    const cleared = withoutDecision(give(opened, 'a', 'helpful', true), 'a');
+    expect(stagedCards(cleared)).toEqual([]);
+    expect(changeOf(takeBack(cleared), 'a').judgements).toEqual({ helpful: true });
+  });
+
+  it('does not count the same value again as a decision, nor what is written', () => {
+    const twice = chooseActive(chooseActive(opened, 'a', '1'), 'a', '1');
+    const judged = give(give(opened, 'a', 'helpful', true), 'a', 'helpful', true);
+    expect(judged.history).toHaveLength(1);
+    expect(twice.history).toHaveLength(1);
+    const written = withResult(judged, judged.cards.get('a')!, { annotation_state: 'in_progress' });
+    expect(takeBack(written).message).toBe('Everything you decided is written.');
+  });
+
+  it('begins anew with the drafts that were kept, the last one first', () => {
+    const kept = new Map(
+      ['b', 'a'].map((id) => [id, parseDraft(draftText(give(opened, id, 'helpful', true).cards.get(id)!.draft))]),
+    );
+    const restored = withRestored(opened, kept);
+    expect(stagedCards(restored)).toHaveLength(2);
+    expect(takeBack(restored).current).toBe('a');
+    expect(takeBack(takeBack(restored))).toMatchObject({ current: 'b' });
+    // What the person has decided meanwhile stays.
+    const other = give(opened, 'a', 'helpful', false);
+    expect(changeOf(withRestored(other, kept), 'a').judgements).toEqual({ helpful: false });
+  });
+});
+
+describe('the key of a choice', () => {
+  it.each([
+    [{ type: 'boolean' }, ['1', '2']],
+    [{ choices: ['kind', 'rude'] }, ['1', '2']],
+    [{ type: 'integer', min: 0, max: 3 }, ['0', '1', '2', '3']],
+    [{ type: 'integer', min: 8, max: 11 }, ['8', '9', undefined, undefined]],
+  ])('of %j is %j: its place, or the number itself on a scale', (field, keys) => {
+    expect(choicesOf({ name: 'field', ...field })?.map(({ key }) => key)).toEqual(keys);
+  });
+
+  it('is missing where a person writes a number, whose box is empty until they do', () => {
+    const field = { name: 'field', type: 'number', min: 1, max: 100 };
+    expect(choicesOf(field)).toBeUndefined();
+    expect(textOf(field, undefined)).toBe('');
+  });
+
+  it('goes back to a field before that has no value', () => {
+    const second = { ...opened, cards: new Map([...opened.cards].map(([id, card]) => [id, { ...card, active: 1 }])) };
+    const fields = [...opened.fields].reverse();
+    expect(chooseActive({ ...second, fields }, 'a', '1').cards.get('a')?.active).toBe(0);
   });
 });
 

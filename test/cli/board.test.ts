@@ -132,7 +132,7 @@ describe('heddle board', () => {
   it('makes the first call of the page in advance, and uses the result only once', async () => {
     const service = await startFakeService();
     const { callTool } = await startSession([], emptyHome(temporaryFolder(), service.environment));
-    const read = (): number => service.requests.filter(({ path }) => path.endsWith('/items/query')).length;
+    const read = (): number => service.requests.filter(({ path }) => path.endsWith('/stats')).length;
     await expect.poll(read).toBe(1);
     // The arguments of the page's first call.
     const args = { queue_id: 'support-triage', limit: 50 };

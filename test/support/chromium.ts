@@ -56,7 +56,12 @@ export interface Page extends Frame {
   reload(): Promise<unknown>;
   frames(): Frame[];
   on(event: string, listener: (value: never) => void): void;
-  keyboard: { press(key: string): Promise<void>; type(text: string): Promise<void> };
+  keyboard: {
+    press(key: string): Promise<void>;
+    down(key: string): Promise<void>;
+    up(key: string): Promise<void>;
+    type(text: string, options?: { delay: number }): Promise<void>;
+  };
   setViewportSize(size: { width: number; height: number }): Promise<void>;
   emulateMedia(media: Record<string, string | null>): Promise<void>;
   screenshot(options: Record<string, unknown>): Promise<Buffer>;

@@ -46,6 +46,46 @@ describe.each(services)('on $name', (service) => {
     ]);
   });
 
+  it('review_queue shows each account what it has not finished, with its own state, whatever the others did', async () => {
+    const { queue_id, ids } = await createQueue(service, ['call-0', 'call-1', 'call-2', 'call-3']);
+    const items = [
+      { item_id: ids[0], judgements: { helpful: true, score: 5 }, annotation_state: 'completed' },
+      { item_id: ids[1], annotation_state: 'skipped' },
+      { item_id: ids[2], judgements: { helpful: true }, annotation_state: 'in_progress' },
+    ];
+    const toDoOf = async ({ call: callTool }: EitherService['ada']) =>
+      (await callTool('review_queue', { queue_id })).items.map(
+        ({ call_id, annotation_state }: { call_id: string; annotation_state: string }) => [call_id, annotation_state],
+      );
+    await call('update_queue_items', { queue_id, items, by_user: true });
+    expect(await toDoOf(service.ada)).toEqual([
+      ['call-2', 'in_progress'],
+      ['call-3', 'unstarted'],
+    ]);
+    const unstarted = ['call-0', 'call-1', 'call-2', 'call-3'].map((call_id) => [call_id, 'unstarted']);
+    expect(await toDoOf(service.bob)).toEqual(unstarted);
+    // The service shows what bob has done last; what ada has finished follows from her judgements.
+    await service.bob.call('update_queue_items', { queue_id, items: [items[0]], by_user: true });
+    expect(await toDoOf(service.ada)).toEqual([
+      ['call-2', 'in_progress'],
+      ['call-3', 'unstarted'],
+    ]);
+    expect(await toDoOf(service.bob)).toEqual(unstarted.slice(1));
+    const second = await service.bob.call('review_queue', { queue_id, limit: 2, offset: 2 });
+    expect(second.items.map(({ call_id }: { call_id: string }) => call_id)).toEqual(['call-3']);
+  });
+
+  it('update_queue_items stores what two people judge at the same time, but refuses an agent what others judged since', async () => {
+    const { queue_id, ids } = await createQueue(service, ['call-0']);
+    const { as_of } = await call('review_queue', { queue_id });
+    const items = [{ item_id: ids[0], judgements: { helpful: true }, annotation_state: 'completed' }];
+    const { as_of: alsoAsOf } = await service.bob.call('review_queue', { queue_id });
+    await service.bob.call('update_queue_items', { queue_id, items, as_of: alsoAsOf, by_user: true });
+    const byAgent = await call('update_queue_items', { queue_id, items, as_of });
+    expect(byAgent).toMatchObject({ counts: { refused: 1 }, items: [{ error: { code: 'conflict' } }] });
+    expect((await call('update_queue_items', { queue_id, items, as_of, by_user: true })).counts).toEqual({ done: 1 });
+  });
+
   it('add_queue_items adds calls by id after a dry run, and reports duplicates and unknown calls', async () => {
     const { queue_id } = await createQueue(service, ['call-0']);
     const request = { queue_id, call_ids: ['call-0', 'call-1', 'call-2', 'nowhere'] };

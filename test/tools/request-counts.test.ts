@@ -36,13 +36,14 @@ async function connectCounted(
 const connect = (service: EitherService) => connectCounted(service.url, service.environmentOf('ada'));
 
 const expected = {
-  'the embedded service': { page: 1, board: 6, nextPage: 5, judgement: 4, items: [6, 5, 5], filter: 5, retraction: 3 },
+  'the embedded service': { page: 1, board: 6, nextPage: 5, judgement: 3, items: [6, 5, 5], filter: 5, retraction: 3 },
   // It has no batch of states, which is asked for once, and sends feedback separately from items.
   'the recorded public service': {
     page: 2,
-    board: 6,
-    nextPage: 5,
-    judgement: 6,
+    // It does not know what the account has finished, which follows from the judgements.
+    board: 8,
+    nextPage: 7,
+    judgement: 4,
     items: [8, 12, 56],
     filter: 56,
     retraction: 4,

@@ -15,7 +15,7 @@ describe('review_queue', () => {
       queue: { id: queue_id, project_id: 'demo/support', name: queue_id, remaining: 9, total: 12 },
       fields: [{ name: 'helpful', type: 'boolean', description: "Does the answer solve the customer's problem?" }],
       can_write: true,
-      filter: { annotation_states: ['unstarted', 'in_progress'] },
+      filter: { unfinished_by_me: true },
       offset: 0,
       as_of: expect.stringMatching(/Z$/),
     });

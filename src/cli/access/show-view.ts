@@ -1,7 +1,9 @@
+import { createHash } from 'node:crypto';
 import type { Command } from 'commander';
 import { closeRuntime, logUncaught, stopSignal, untilAborted } from '../../runtime/process-lifecycle.ts';
 import { openRuntime } from '../../runtime/runtime.ts';
 import { startViewServer } from '../../runtime/view-server.ts';
+import type { ResolvedSettings } from '../../settings/resolve-settings.ts';
 import { invocation } from '../invocation.ts';
 import { printLine } from '../terminal/print.ts';
 import { UsageError } from '../terminal/report-failure.ts';
@@ -18,13 +20,32 @@ interface ShownView {
   noun: string;
   /** False to print the address only. */
   open: boolean;
+  /** True if the browser keeps something for the View, which needs the same port each time. */
+  keepsPort?: boolean;
+}
+
+/** Ports below those that systems give to outgoing connections. */
+const firstPort = 20_000;
+const portCount = 10_000;
+/** Ports that one user has for one service. */
+const portsPerUser = 4;
+
+/** Returns the ports on which this user finds the boards of a service: the same each time, and others for another user. */
+function portsOf({ values, folders }: ResolvedSettings): number[] {
+  const { baseUrl, username, dataDir } = values;
+  const key = JSON.stringify([process.getuid?.(), folders.data, dataDir, baseUrl, username]);
+  const digest = createHash('sha256').update(key).digest();
+  return Array.from({ length: portsPerUser }, (_, index) => firstPort + (digest.readUInt32BE(4 * index) % portCount));
 }
 
 /**
  * Shows a View in the person's browser until Ctrl-C.
  * @throws UsageError if the tool is not offered.
  */
-export async function showView(command: Command, { uri, tool, args, noun, open }: ShownView): Promise<void> {
+export async function showView(
+  command: Command,
+  { uri, tool, args, noun, open, keepsPort = false }: ShownView,
+): Promise<void> {
   const settings = settingsOf(command);
   const runtime = openRuntime(settings, runtimeOptions(settings));
   if (!runtime.serverOptions.tools.some(({ name }) => name === tool)) {
@@ -33,14 +54,19 @@ export async function showView(command: Command, { uri, tool, args, noun, open }
   const { control } = invocation();
   logUncaught(control, runtime.log);
   const stop = stopSignal(control);
-  const server = await startViewServer(uri, args, runtime.serverOptions);
+  const ports = keepsPort ? portsOf(settings) : [];
+  const server = await startViewServer(uri, args, runtime.serverOptions, ports);
   const removePage = open ? await openBrowser(server.url) : undefined;
   printLine(
     removePage
       ? `The ${noun} opens in your browser. If it does not: ${server.url}`
       : `Open the ${noun} in a browser: ${server.url}`,
   );
-  printLine('The address works once. Press Ctrl-C to end.');
+  if (ports[0] !== undefined && server.port !== ports[0]) {
+    const kept = `What your browser kept for the ${noun} at port ${ports[0]} shows again when that port is free`;
+    printLine(`Port ${ports[0]} is in use, by another ${noun} or program, so the address is another one. ${kept}.`);
+  }
+  printLine('The address works in one browser until you press Ctrl-C.');
   await untilAborted(stop);
   removePage?.();
   await server.stop();

@@ -18,6 +18,7 @@ export function addBoard(program: Command): void {
       args: queue_id === undefined ? {} : { queue_id },
       noun: 'board',
       open,
+      keepsPort: true,
     }),
   );
 }

@@ -108,7 +108,7 @@ export async function changeItems(
   }
   // One error says more than a hundred refusals.
   if (stoppedBy && settled.length === 0) throw stoppedBy;
-  const isConditional = conditions.asOf !== undefined || conditions.expectedState !== undefined;
+  const isConditional = (conditions.asOf !== undefined && !queue.byUser) || conditions.expectedState !== undefined;
   const done = settled.filter(({ wrote, error }) => wrote && !error);
   const hint = isConditional ? await noteChangesByOthers(done, queue, startedAtMs) : undefined;
   return { items, stoppedBy, hint, results: inOrder((listed ? updates : settled).map(resultOf)) };

@@ -27,7 +27,7 @@ export interface LocatedChange {
 
 /** Conditions that items must meet before they are changed. */
 export interface ItemConditions {
-  /** Time since which no other annotator may have judged or moved an item. */
+  /** Time since which no other annotator may have judged or moved an item; not for a change by the user. */
   asOf?: string | undefined;
   expectedState?: string | undefined;
 }
@@ -153,7 +153,8 @@ function unmetCondition(
     const setter = annotator_user_id ? `, set by ${shortName(annotator_user_id)}` : '';
     return conflict(`the item is ${annotation_state}${setter}, not ${expectedState}`);
   }
-  if (asOf === undefined) return undefined;
+  // People judge independently of each other, without seeing what others have judged.
+  if (asOf === undefined || queue.byUser) return undefined;
   const since = Date.parse(/(Z|[+-]\d\d:?\d\d)$/.test(asOf) ? asOf : `${asOf}Z`);
   const judged = given.findLast((judgement) => Date.parse(judgement.at) > since && !isOwn(judgement, queue));
   if (judged) return conflict(`${judgementText(judged)}, after as_of`);

@@ -39,6 +39,9 @@ export async function receiveTraces(
   const bytes = await decompress(await readBytes(outgoing), context.req.header('Content-Encoding'), budget);
   const { calls, rejected } = await readCalls(bytes, isJson, header, account, budget);
   await recordWhole(options.database, account.name, calls);
+  // Many exporters do not show what was rejected.
+  if (rejected.count > 0)
+    context.get('log')('warn', 'spans rejected', { spans: rejected.count, reason: rejected.reason });
   return acknowledge(rejected, isJson);
 }
 

@@ -13,7 +13,7 @@ import { selectItems } from './queue-items.ts';
 
 type Summary = ResultOf<'summarizeQueueItems'>;
 type ItemGroup = NonNullable<Summary['groups']>[number];
-type SummaryInput = Pick<OperationInput<'summarizeQueueItems'>, 'path' | 'body' | 'budget'>;
+type SummaryInput = Pick<OperationInput<'summarizeQueueItems'>, 'path' | 'body' | 'account' | 'budget'>;
 
 /** Maximum number of groups, and of judgements of groups, in a response. */
 const maxListed = 20_000;
@@ -25,15 +25,15 @@ const bytesPerChar = 2;
 
 /** Counts the items of a queue by operation and state and, if the request names types of judgements, by these. */
 export const summarizeQueueItems: OperationHandler<'summarizeQueueItems'> = async (
-  { path, body, budget },
+  { path, body, account, budget },
   { database },
 ) => {
   const queue = await database.read((transaction) => findQueue(transaction, body.project_id, path.queue_id));
   if (!queue) return { groups: [], judgements: [] };
   await budget.reserve(maxListed * bytesPerRow);
-  if (body.judgement_types?.length) return groupByJudgements(database, { path, body, budget });
+  if (body.judgement_types?.length) return groupByJudgements(database, { path, body, account, budget });
   const groups = await database.read((transaction) =>
-    selectItems(transaction, { project_id: body.project_id, queue_id: path.queue_id }, body.filter)
+    selectItems(transaction, { project_id: body.project_id, queue_id: path.queue_id }, account, body.filter)
       .select(({ fn }) => ['call_op_name', 'annotation_state', fn.countAll<number>().as('count')])
       .groupBy(['call_op_name', 'annotation_state'])
       .limit(maxListed + 1)
@@ -119,13 +119,16 @@ async function compareJudgements(judgements: readonly Judgement[], { budget }: S
 }
 
 /** Reads the items that match, in the order of an index. */
-async function* readItemRows(database: Database, { path, body, budget }: SummaryInput): AsyncGenerator<ItemRow[]> {
+async function* readItemRows(
+  database: Database,
+  { path, body, account, budget }: SummaryInput,
+): AsyncGenerator<ItemRow[]> {
   await budget.reserve(rowsPerTurn * bytesPerRow);
   let after = '';
   for (;;) {
     await nextTurn();
     const rows = await database.read((transaction) =>
-      selectItems(transaction, { project_id: body.project_id, queue_id: path.queue_id }, body.filter)
+      selectItems(transaction, { project_id: body.project_id, queue_id: path.queue_id }, account, body.filter)
         .select(['id', 'call_id', 'call_op_name', 'annotation_state'])
         .where('call_id', '>', after)
         .orderBy('call_id')

@@ -15,15 +15,21 @@ import type { RequestBudget } from '../request-budget.ts';
 import type { Database, Transaction } from '../storage/database.ts';
 import type { Tables } from '../storage/database-tables.ts';
 import { inChunks } from '../storage/in-chunks.ts';
-import { findQueue } from '../storage/queue-rows.ts';
+import { findQueue, isFinishedBy } from '../storage/queue-rows.ts';
 import { totalOrder } from '../storage/total-order.ts';
 import { findFeedbackOf, readFeedbackByKeys } from './feedback.ts';
 import { inTransaction, type OperationHandler } from './operation.ts';
 import { requireQueueRow } from './queues.ts';
 
 /** Reads a page of a queue's items, with their positions in the whole queue when the request asks for them. */
-export const queryQueueItems: OperationHandler<'queryQueueItems'> = async ({ path, body, budget }, { database }) => {
-  const found = await database.read((transaction) => findItems(transaction, path.queue_id, body, budget));
+export const queryQueueItems: OperationHandler<'queryQueueItems'> = async (
+  { path, body, account, budget },
+  { database },
+) => {
+  const found = await database.read(async (transaction) => {
+    const { items } = await findItems(transaction, path.queue_id, body, account, budget);
+    return { items: body.include_own_state ? await withOwnStates(transaction, items, account) : items };
+  });
   const feedback = body.include_feedback ? await readFeedbackOfItems(database, found.items, budget) : undefined;
   return { ...found, ...(feedback && { feedback }) };
 };
@@ -32,6 +38,7 @@ async function findItems(
   transaction: Transaction,
   queue_id: string,
   body: BodyOf<'queryQueueItems'>,
+  account: string,
   budget: RequestBudget,
 ): Promise<{ items: QueueItem[] }> {
   // Asked for by itself: as a condition of the items, SQLite would look at it once for each of them.
@@ -42,7 +49,7 @@ async function findItems(
     ),
   );
   const queue = { project_id: body.project_id, queue_id };
-  const page = selectItems(transaction, queue, body.filter)
+  const page = selectItems(transaction, queue, account, body.filter)
     .select('id')
     .orderBy(order)
     .limit(body.limit ?? Number.MAX_SAFE_INTEGER)
@@ -60,7 +67,7 @@ async function findItems(
   budget.hold(bytes, 'ask for fewer items at once, with limit and offset');
   const rows = await itemsOfPage.selectAll('queue_items').orderBy(order).execute();
   if (!body.include_position) return { items: rows.map((row) => toItem(row)) };
-  const numbered = selectItems(transaction, queue).select([
+  const numbered = selectItems(transaction, queue, account).select([
     'id',
     sql<number>`row_number() over (order by ${order})`.as('position'),
   ]);
@@ -82,9 +89,10 @@ const bytesPerDisplayChar = 8;
 export function selectItems(
   transaction: Transaction,
   { project_id, queue_id }: { project_id: string; queue_id: string },
+  account: string,
   filter?: BodyOf<'queryQueueItems'>['filter'],
 ) {
-  const { annotation_states, ids, call_ids, ...equalities } = filter ?? {};
+  const { annotation_states, ids, call_ids, unfinished_by_me, ...equalities } = filter ?? {};
   let items = transaction
     .selectFrom('queue_items')
     .where('project_id', '=', project_id)
@@ -96,7 +104,29 @@ export function selectItems(
   if (annotation_states?.length) items = items.where('annotation_state', 'in', [...new Set(annotation_states)]);
   if (ids?.length) items = items.where('id', 'in', ids);
   if (call_ids?.length) items = items.where('call_id', 'in', call_ids);
+  if (unfinished_by_me) items = items.where((builder) => builder.not(isFinishedBy(account, builder)));
   return items;
+}
+
+/** Adds to each item the progress of an annotator. */
+async function withOwnStates(transaction: Transaction, items: QueueItem[], account: string): Promise<QueueItem[]> {
+  const ids = items.map(({ id }) => id);
+  const rows = await inChunks(ids, (chunk) =>
+    transaction
+      .selectFrom('annotator_progress')
+      .select(['item_id', 'annotation_state'])
+      .where('annotator_user_id', '=', account)
+      .where('item_id', 'in', chunk)
+      .execute(),
+  );
+  const states = new Map(rows.map(({ item_id, annotation_state }) => [item_id, annotation_state]));
+  for (const item of items) item.own_state = states.get(item.id) ?? stateBefore(item);
+  return items;
+}
+
+/** Returns the state at which annotators start: the imported one, or unstarted once another annotator has changed the item. */
+function stateBefore(item: { annotator_user_id?: string | null | undefined; annotation_state: string }): string {
+  return item.annotator_user_id ? 'unstarted' : item.annotation_state;
 }
 
 /** Maximum number of feedbacks that come with items. */
@@ -212,9 +242,7 @@ async function setProgress(
     .where('item_id', '=', item_id)
     .where('annotator_user_id', '=', account)
     .executeTakeFirst();
-  // Every annotator starts at the imported state. Once an annotator has changed the item, the others start at unstarted.
-  const imported = item.annotator_user_id === null ? item.annotation_state : 'unstarted';
-  const current = progress?.annotation_state ?? imported;
+  const current = progress?.annotation_state ?? (stateBefore(item) as AnnotationState);
   if (current === annotation_state) return toItem(item);
   if (!nextStates[current].includes(annotation_state)) {
     throw new Refusal(400, `Invalid state transition from ${current} to ${annotation_state}`);

@@ -1,11 +1,12 @@
 import type { ResultOf } from '../../contract/endpoints.ts';
+import { finishedStates } from '../../contract/queue-items.ts';
 import { type Queue, queueSortFields } from '../../contract/queues.ts';
 import { Refusal } from '../../core/http/refusal.ts';
 import type { Transaction } from '../storage/database.ts';
 import type { Tables } from '../storage/database-tables.ts';
 import { newIds } from '../storage/ids.ts';
 import { inChunks } from '../storage/in-chunks.ts';
-import { findQueue, newQueue } from '../storage/queue-rows.ts';
+import { findQueue, isFinishedBy, newQueue } from '../storage/queue-rows.ts';
 import { totalOrder } from '../storage/total-order.ts';
 import { inTransaction } from './operation.ts';
 
@@ -102,7 +103,7 @@ async function changeQueue(
  * Counts the items of queues, in the order of the request. An item counts as completed once any annotator has completed
  * or skipped it; unknown queues are empty.
  */
-export const queueStats = inTransaction('queueStats', async (transaction, { body }) => {
+export const queueStats = inTransaction('queueStats', async (transaction, { body, account }) => {
   const counts = await inChunks(body.queue_ids, (ids) =>
     transaction
       .selectFrom('queue_items')
@@ -128,6 +129,14 @@ export const queueStats = inTransaction('queueStats', async (transaction, { body
           )
           .as('completed'),
       ])
+      .$if(body.include_own_state === true, (query) =>
+        query.select(({ fn }) =>
+          fn
+            .countAll<number>()
+            .filterWhere((builder) => isFinishedBy(account, builder))
+            .as('own'),
+        ),
+      )
       .where('queue_items.project_id', '=', body.project_id)
       .where('queue_id', 'in', ids)
       .where('queue_items.deleted_at', 'is', null)
@@ -138,13 +147,12 @@ export const queueStats = inTransaction('queueStats', async (transaction, { body
   return {
     stats: body.queue_ids.map((queue_id) => {
       // PostgreSQL's driver returns counts as strings.
-      const { total = 0, completed = 0 } = stats.get(queue_id) ?? {};
-      return { queue_id, total_items: Number(total), completed_items: Number(completed) };
+      const { total = 0, completed = 0, own = 0 } = stats.get(queue_id) ?? {};
+      const counted = { total_items: Number(total), completed_items: Number(completed) };
+      return { queue_id, ...counted, ...(body.include_own_state && { own_completed_items: Number(own) }) };
     }),
   };
 });
-
-const finishedStates = ['completed', 'skipped'] as const;
 
 function toQueue(row: Tables['queues']): Queue {
   return { ...row, scorer_refs: JSON.parse(row.scorer_refs) };

@@ -1,3 +1,5 @@
+import type { ExpressionBuilder } from 'kysely';
+import { finishedStates } from '../../contract/queue-items.ts';
 import type { Transaction } from './database.ts';
 import type { Tables } from './database-tables.ts';
 
@@ -25,4 +27,21 @@ export async function findQueue(
     .where('id', '=', queueId)
     .where('deleted_at', 'is', null)
     .executeTakeFirst();
+}
+
+/** Returns the condition that an annotator has completed or skipped an item, or that it was imported in such a state. */
+export function isFinishedBy(
+  account: string,
+  { and, eb, exists, or, selectFrom }: ExpressionBuilder<Tables, 'queue_items'>,
+) {
+  return or([
+    and([eb('queue_items.annotator_user_id', 'is', null), eb('queue_items.annotation_state', 'in', finishedStates)]),
+    exists(
+      selectFrom('annotator_progress')
+        .select('item_id')
+        .whereRef('item_id', '=', 'queue_items.id')
+        .where('annotator_progress.annotator_user_id', '=', account)
+        .where('annotator_progress.annotation_state', 'in', finishedStates),
+    ),
+  ]);
 }

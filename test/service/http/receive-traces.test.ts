@@ -4,7 +4,10 @@ import { account, basic, bearer, startTestService, withStore } from '../../suppo
 import { otlpAttributes, otlpMessage, otlpSpan, protobufField, protobufTraces } from '../../support/otlp-messages.ts';
 import { recordedGzip, recordedSpans } from '../../support/recorded-spans.ts';
 
-const service = await startTestService();
+const logged: unknown[] = [];
+const service = await startTestService({
+  log: (level, message, ...fields) => logged.push(Object.assign({ level, message }, ...fields)),
+});
 const single = await withStore(service.data, (store) => store.addUser('single', ['one/project']));
 const singleKey = { 'wandb-api-key': single.password };
 
@@ -98,7 +101,7 @@ describe('POST /otel/v1/traces', () => {
       expect(await send(otlpMessage([span, span]), { project_id: 'p/again' })).toEqual(success);
     }
     expect(await callsIn('p/again')).toMatchObject([
-      { id: 'b7ad6b7169203331', summary: { weave: { status: 'success', latency_ms: 2 } } },
+      { id: 'b7ad6b7169203331', summary: { weave: { status: 'success' } } },
     ]);
   });
 
@@ -199,13 +202,21 @@ describe('POST /otel/v1/traces', () => {
     });
   });
 
-  it('records the other spans of a message, and tells how many were rejected and why', async () => {
+  it('records the other spans of a message, and tells and logs how many were rejected and why', async () => {
     const spans = [otlpSpan({ spanId: '' }), otlpSpan(), otlpSpan({ startTimeUnixNano: '-5' })];
     expect(await send(otlpMessage(spans), { project_id: 'p/partial' })).toEqual({
       ...success,
       body: { partialSuccess: { rejectedSpans: '2', errorMessage: 'A span must have a spanId and a traceId' } },
     });
     expect(await callsIn('p/partial')).toHaveLength(1);
+    const reason = 'A span must have a spanId and a traceId';
+    expect(logged).toContainEqual({
+      level: 'warn',
+      message: 'spans rejected',
+      request_id: expect.any(String),
+      spans: 2,
+      reason,
+    });
   });
 
   it('answers a partial success of protobuf with protobuf', async () => {

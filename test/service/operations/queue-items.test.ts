@@ -179,6 +179,44 @@ describe('queryQueueItems', () => {
     expect(await ids({ ids: body.items.map(({ id }: { id: string }) => id) })).toBe('c3 c4');
   });
 
+  it("returns the caller's own states, and only items that the caller has not finished", async () => {
+    await load('own', [line('o1'), line('o2'), line('o3', { annotation_state: 'completed' })]);
+    const { password } = await withStore(service.data, (store) => store.addUser('second', 'all'));
+    const second = `Basic ${btoa(`second:${password}`)}`;
+    const project_id = 'p/q';
+    const path = '/annotation_queues/own/items';
+    const statesOf = async (authorization: string, filter: object) => {
+      const query = { project_id, filter, include_own_state: true };
+      const { body } = await service.send('POST', `${path}/query`, authorization, query);
+      return body.items.map((item: { own_state: string; annotation_state: string }) => [
+        item.own_state,
+        item.annotation_state,
+      ]);
+    };
+    const [first] = (await service.query('own', { project_id })).body.items;
+    const done = { project_id, annotation_state: 'skipped' };
+    await service.send('POST', `${path}/${first.id}/progress`, basic, done);
+    expect(await statesOf(basic, {})).toEqual([
+      ['skipped', 'skipped'],
+      ['unstarted', 'unstarted'],
+      ['completed', 'completed'],
+    ]);
+    expect(await statesOf(basic, { unfinished_by_me: true })).toEqual([['unstarted', 'unstarted']]);
+    expect(await statesOf(second, { unfinished_by_me: true })).toEqual([
+      ['unstarted', 'skipped'],
+      ['unstarted', 'unstarted'],
+    ]);
+    const counts = { project_id, queue_ids: ['own'], include_own_state: true };
+    const ownCounts = { queue_id: 'own', total_items: 3, completed_items: 2 };
+    for (const [authorization, own_completed_items] of [
+      [basic, 2],
+      [second, 1],
+    ] as const) {
+      const { body } = await service.send('POST', '/annotation_queues/stats', authorization, counts);
+      expect(body.stats).toEqual([{ ...ownCounts, own_completed_items }]);
+    }
+  });
+
   it('returns the feedback that was given on the items in the queue, but not more than 5,000', async () => {
     const data = await temporaryData();
     await withStore(data, (store) =>

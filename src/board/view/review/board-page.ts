@@ -1,24 +1,26 @@
-import { type ComponentChild, createRef, h, type TargetedEvent } from 'preact';
+import { type ComponentChild, h, type TargetedEvent } from 'preact';
 import { button } from '../shared/button.ts';
 import { countOf } from '../shared/labels.ts';
 import { statusLine } from '../shared/view.ts';
 import { plainText, visibleText } from '../shared/visible-text.ts';
+import { FieldForm } from './field-form.ts';
 import { type FilterKind, kindOf } from './filters.ts';
 import { ItemCard } from './item-card.ts';
 import { shortcuts } from './keyboard.ts';
 import type { Board } from './review-board.ts';
-import { selectAll, stagedCards } from './review-state.ts';
+import { selectAll, stagedCards, toDoOf } from './review-state.ts';
 
 /** With more cards than this, those that are out of sight are not laid out. */
 const manyCards = 100;
 
 /** Draws the page of the review board. */
 export function boardPage(board: Board): ComponentChild[] {
-  const { page, queues, isLoadingMore } = board.state;
+  const { page, queues, fields, isLoadingMore } = board.state;
   const more = { class: 'wide', hidden: page?.next_offset === undefined, disabled: isLoadingMore };
   return [
     h('header', { class: 'head' }, page ? queueHead(board) : queues && queueList(board)),
     h('div', { class: 'line toolbar', hidden: !page }, page && toolbar(board)),
+    page?.can_write && fields.length === 0 && h(FieldForm, { board }),
     feed(board),
     button('Show more items', () => board.loadMore(), more),
     statusLine(board, footer(board)),
@@ -26,8 +28,8 @@ export function boardPage(board: Board): ComponentChild[] {
 }
 
 function queueHead({ state: { page, formats } }: Board): ComponentChild[] {
-  const { name, guidelines, remaining = 0, total } = page!.queue;
-  const finished = (total ?? 0) - remaining;
+  const { name, guidelines, total } = page!.queue;
+  const finished = (total ?? 0) - toDoOf(page!.queue);
   const progress = total !== undefined && [
     h('progress', { 'aria-label': 'Finished items', max: Math.max(total, 1), value: finished }),
     h('span', {}, `${formats.number(finished)} of ${countOf(total, 'item', formats)} finished`),
@@ -41,12 +43,12 @@ function queueHead({ state: { page, formats } }: Board): ComponentChild[] {
 
 function queueList(board: Board): ComponentChild[] {
   const { queues = [] } = board.state;
-  const entries = queues.map(({ id, name, guidelines, remaining, total }) =>
+  const entries = queues.map(({ id, name, guidelines, total, ...counts }) =>
     h(
       'li',
       {},
       button(plainText(name), () => board.open({ queue_id: id }), { class: 'wide' }),
-      h('span', {}, total === undefined ? '' : ` ${remaining} of ${total} remaining`),
+      h('span', {}, total === undefined ? '' : ` ${toDoOf(counts)} of ${total} to do`),
       guidelines !== undefined && h('p', { class: 'description' }, plainText(guidelines)),
     ),
   );
@@ -55,10 +57,9 @@ function queueList(board: Board): ComponentChild[] {
 
 function toolbar(board: Board): ComponentChild[] {
   const { page, asked, kind } = board.state;
-  const { can_write, fields = [] } = page!;
+  const { can_write } = page!;
   const kinds = new Map<FilterKind, string>([
-    ['open', 'To do'],
-    ['unjudged', 'Not judged by me'],
+    ['todo', 'To do'],
     ['all', 'All items'],
   ]);
   if (kindOf(asked) === 'given') kinds.set('given', 'As asked');
@@ -75,7 +76,6 @@ function toolbar(board: Board): ComponentChild[] {
     ),
     button('Refresh', () => board.reload()),
     can_write && button('Select all', () => board.update(selectAll), { 'aria-keyshortcuts': 'a' }),
-    can_write && fields.length === 0 && freeField(board),
     can_write && keyboardHelp(board),
   ];
 }
@@ -89,32 +89,6 @@ function keyboardHelp(board: Board): ComponentChild {
   const list = shortcuts.flatMap(([key, what]) => [h('dt', {}, h('kbd', {}, key)), h('dd', {}, what)]);
   const summary = h('summary', {}, 'Keyboard');
   return h('details', { class: 'keys' }, summary, h('label', {}, singleKeys, ' Single keys'), h('dl', {}, list));
-}
-
-/** Lets the person name a field, for a queue whose judgements may have any name. */
-function freeField(board: Board): ComponentChild {
-  const name = createRef<HTMLInputElement>();
-  const type = createRef<HTMLSelectElement>();
-  const use = (): void => {
-    const isName = name.current!.value !== '' && name.current!.checkValidity();
-    if (isName) board.judgeBy(name.current!.value, type.current!.value);
-    else board.announce('A name has letters, digits, dots, dashes or underscores.');
-  };
-  const kinds = { boolean: 'Yes or no', integer: '1 to 5', string: 'Text' };
-  const options = Object.entries(kinds).map(([value, label]) => h('option', { value }, label));
-  return h(
-    'div',
-    { class: 'line' },
-    h('input', {
-      ref: name,
-      'aria-label': 'Name of your judgement',
-      placeholder: 'name',
-      maxLength: 128,
-      pattern: '[\\p{L}\\p{N}_.\\-]+',
-    }),
-    h('select', { ref: type, 'aria-label': 'Kind of your judgement' }, options),
-    button('Judge by this', use),
-  );
 }
 
 function feed(board: Board): ComponentChild {

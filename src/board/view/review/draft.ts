@@ -26,6 +26,27 @@ export function isEmpty({ judgements, retracted, note, state }: Draft): boolean 
   return judgements.size === 0 && retracted.size === 0 && !note?.trim() && state === undefined;
 }
 
+/** Returns whether a person has left no trace in a draft, not even text that is no value yet. */
+export function isUntouched(draft: Draft): boolean {
+  return isEmpty(draft) && draft.typed.size === 0 && !draft.note;
+}
+
+/** Returns a draft as text, which {@link parseDraft} reads. */
+export function draftText({ judgements, retracted, typed, note, state }: Draft): string {
+  return JSON.stringify({ judgements: [...judgements], retracted: [...retracted], typed: [...typed], note, state });
+}
+
+/** Reads the text of a draft. @throws an error for any other text. */
+export function parseDraft(text: string): Draft {
+  const { judgements, retracted, typed, note, state } = JSON.parse(text);
+  return { judgements: new Map(judgements), retracted: new Set(retracted), typed: new Map(typed), note, state };
+}
+
+/** Returns whether two drafts decide the same. */
+export function isSameDraft(a: Draft, b: Draft): boolean {
+  return draftText(a) === draftText(b);
+}
+
 /** Returns the draft with a value of a field, undefined for none; the stored value again is no decision. */
 export function withValue(draft: Draft, item: ReviewedItem, field: string, value: unknown): Draft {
   const isDecision = value !== undefined && !isSameValue(storedValue(item, field), value);
@@ -76,6 +97,11 @@ export function isComplete(item: ReviewedItem, draft: Draft, fields: readonly Fi
   return needed.length > 0 ? needed.every(hasValue) : fields.some(hasValue);
 }
 
+/** Returns whether a person is done with an item in this state. */
+export function isFinal(state: string): boolean {
+  return state === 'completed' || state === 'skipped';
+}
+
 /** Returns the change of an item that its draft stands for, as update_queue_items takes it. */
 export function draftedChange(
   item: ReviewedItem,
@@ -84,8 +110,9 @@ export function draftedChange(
 ): Change & { item_id: string } {
   const { judgements, retracted, note } = draft;
   const isJudged = judgements.size > 0;
-  const started = isJudged && item.annotation_state === 'unstarted' ? 'in_progress' : undefined;
-  const annotation_state = draft.state ?? (isJudged && isComplete(item, draft, fields) ? 'completed' : started);
+  const started = item.annotation_state === 'unstarted' ? 'in_progress' : undefined;
+  const reached = isComplete(item, draft, fields) ? 'completed' : started;
+  const annotation_state = draft.state ?? (isJudged && !isFinal(item.annotation_state) ? reached : undefined);
   return {
     item_id: item.id,
     ...(isJudged && { judgements: Object.fromEntries(judgements) }),

@@ -23,9 +23,10 @@ export function fieldControl(props: ControlProps): ComponentChild {
 }
 
 function choiceButtons(choices: readonly Choice[], { value, onGive }: ControlProps): ComponentChild {
-  const buttons = choices.map((choice, index) => {
+  const buttons = choices.map((choice) => {
     const isChosen = isSameValue(choice.value, value);
-    const attributes = { class: 'choice', 'aria-pressed': isChosen, dir: 'auto', key: String(index + 1) };
+    const shortcut = choice.key !== undefined && { key: choice.key };
+    const attributes = { class: 'choice', 'aria-pressed': isChosen, dir: 'auto', ...shortcut };
     return button(choice.label, () => onGive(isChosen ? undefined : choice.value), attributes);
   });
   return h('div', { class: 'line' }, buttons);

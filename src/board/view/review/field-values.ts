@@ -2,22 +2,38 @@ import type { FieldSummary } from '../../../queues/queue-fields.ts';
 import { labelOf } from '../shared/labels.ts';
 import type { TypedText } from './draft.ts';
 
-/** A value that a person can choose. */
+/** A value that a person can choose, and the key that gives it; undefined where the keys do not suffice. */
 export interface Choice {
   label: string;
   value: unknown;
+  key: string | undefined;
 }
 
-/** Choices that are buttons; with more of them, they are a list. */
-export const maxButtons = 9;
+/** Choices that are buttons; with more of them, they are a list. Scales from 0 to 10 are common. */
+export const maxButtons = 11;
 
 /** Returns the values among which a field lets a person choose; undefined if they write one. */
 export function choicesOf({ type, choices, min, max }: FieldSummary): Choice[] | undefined {
-  if (choices) return choices.map((value) => ({ label: labelOf(value), value }));
-  if (type === 'boolean') return [true, false].map((value) => ({ label: labelOf(value), value }));
+  const values = choices ?? (type === 'boolean' ? [true, false] : valuesInRange(type, min, max));
+  const isScale = !choices && type === 'integer';
+  return values?.map((value, index) => ({
+    label: labelOf(value),
+    value,
+    key: isScale ? digit(value) : digit(index + 1),
+  }));
+}
+
+/** Returns the whole numbers of a short range. */
+function valuesInRange(type: string | undefined, min?: number, max?: number): number[] | undefined {
   if (type !== 'integer' || min === undefined || max === undefined || max - min >= maxButtons || max < min)
     return undefined;
-  return Array.from({ length: max - min + 1 }, (_, index) => ({ label: String(min + index), value: min + index }));
+  return Array.from({ length: max - min + 1 }, (_, index) => min + index);
+}
+
+/** Returns the key with a number, if it is one. */
+function digit(value: unknown): string | undefined {
+  const text = String(value);
+  return /^[0-9]$/.test(text) ? text : undefined;
 }
 
 /** Returns whether a field takes a number that a person writes. */

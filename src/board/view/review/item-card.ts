@@ -11,7 +11,7 @@ import { isComplete, isEmpty, isSameValue, storedValue, valueIn, withRetraction 
 import { fieldControl } from './field-control.ts';
 import { readTyped } from './field-values.ts';
 import type { Board } from './review-board.ts';
-import { type Card, chooseState, give, giveTyped, withDraft } from './review-state.ts';
+import { type Card, chooseState, give, giveTyped, withDraft, withoutDecision } from './review-state.ts';
 
 /** Names of the states of an item. */
 const stateNames = new Map([
@@ -63,8 +63,7 @@ export class ItemCard extends PureComponent<CardProps> {
           { class: 'line actions' },
           stateButton('Skip', 'skipped', 's', props),
           !isComplete(item, draft, fields) && stateButton('Finish as it is', 'completed', 'f', props),
-          decided === 'staged' &&
-            button('Undo', () => board.clear(item.id), { class: 'quiet', 'aria-keyshortcuts': 'u' }),
+          decided === 'staged' && button('Clear', () => board.update(withoutDecision, item.id), { class: 'quiet' }),
         ),
         note(props),
       ],
@@ -162,7 +161,10 @@ function savedLine(field: string, { item, draft }: Card, canWrite: boolean, boar
   const isRetracted = draft.retracted.has(field);
   const text = `${isRetracted ? 'You take back' : 'You judged'}: ${labelOf(stored)}`;
   const label = `Take back your judgement of ${plainText(field)}`;
-  const toggle = (): void => board.update(withDraft, item.id, (current) => withRetraction(current, field));
+  const toggle = (): void =>
+    board.update(withDraft, item.id, `${isRetracted ? 'judgement of' : 'taking back'} ${plainText(field)}`, (current) =>
+      withRetraction(current, field),
+    );
   const undo =
     canWrite && button('Take back', toggle, { class: 'quiet', 'aria-label': label, 'aria-pressed': isRetracted });
   return h('div', { class: 'saved-line' }, h('span', { class: 'saved' }, text), undo);
@@ -197,7 +199,7 @@ function note({ card: { item, draft }, board }: CardProps): ComponentChild {
     dir: 'auto',
     value: draft.note ?? item.note ?? '',
     onInput: ({ currentTarget: { value } }: TargetedEvent<HTMLTextAreaElement>) =>
-      board.update(withDraft, item.id, (current) => ({ ...current, note: value })),
+      board.update(withDraft, item.id, 'note', (current) => ({ ...current, note: value })),
   });
   return h('details', { class: 'more note' }, h('summary', {}, 'Note'), box);
 }

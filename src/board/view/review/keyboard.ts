@@ -1,10 +1,13 @@
-/** The actions of the keys; each acts on the card that has the focus. */
+/** The actions of the keys; each acts on the current card. */
 interface KeyActions {
   hasSingleKeys: () => boolean;
   move: (by: number) => void;
   moveActive: (by: number) => void;
-  choose: (index: number) => void;
+  /** Gives the value with this key to the active field. */
+  choose: (key: string) => void;
   write: () => void;
+  /** Takes the last decision back, wherever it was made. */
+  takeBack: () => void;
   /** Takes one of the letters of {@link shortcuts}. */
   act: (key: string) => void;
 }
@@ -13,13 +16,13 @@ interface KeyActions {
 export const shortcuts: readonly (readonly [string, string])[] = [
   ['↑ ↓', 'previous or next item (also k, j)'],
   ['← →', 'previous or next field'],
-  ['1–9', 'give the value with this number'],
+  ['0–9', 'give the value with this key'],
   ['e', 'write into the field'],
   ['c', 'accept the suggestions'],
   ['s', 'skip'],
   ['f', 'finish as it is'],
   ['n', 'note'],
-  ['u', 'undo what is not written'],
+  ['u', 'take back the last decision (also Ctrl+Z)'],
   ['o', 'all judgements'],
   ['x', 'select'],
   ['a', 'select all'],
@@ -30,21 +33,26 @@ export const shortcuts: readonly (readonly [string, string])[] = [
 /** Listens to the keys of the cards. A key that is pressed elsewhere on the page goes to the current card. */
 export function listenToKeys(actions: KeyActions): void {
   document.addEventListener('keydown', (event) => {
-    const { key, altKey, metaKey, ctrlKey, defaultPrevented } = event;
-    if (altKey || metaKey || ctrlKey || defaultPrevented) return;
+    const { key, altKey, shiftKey, repeat, defaultPrevented } = event;
+    const isWithControl = event.metaKey || event.ctrlKey;
+    const isUndo = isWithControl && !shiftKey && key.toLowerCase() === 'z';
+    if (altKey || (isWithControl && !isUndo) || defaultPrevented) return;
     const target = event.target as HTMLElement;
     const card = target.closest('article');
+    const current = card ?? document.querySelector<HTMLElement>('article[tabindex="0"]');
+    const isMove = /^(Arrow|[jk]$)/.test(key);
     if (key === 'Escape') card?.focus();
     // On a control outside of the cards, arrows scroll the page.
-    const isForPage = !card && target !== document.body && key.startsWith('Arrow');
+    const isForPage = current !== null && !card && target !== document.body && key.startsWith('Arrow');
     if (key === 'Escape' || isForPage || isTextControl(target)) return;
-    const action = actionFor(key, target === card, actions);
-    const current = card ?? document.querySelector<HTMLElement>('article[tabindex="0"]');
-    if (!action || !current) return;
+    const action = isUndo ? actions.takeBack : actionFor(key, target === card, actions);
+    if (!action || !document.querySelector('article')) return;
     event.preventDefault();
-    if (!card) current.focus();
+    // A key that is held down by mistake must not decide.
+    if (repeat && !isMove) return;
+    if (!card) current?.focus();
     // The first move only shows which card is the current one.
-    if (card || !/^(Arrow|[jk]$)/.test(key)) action();
+    if (card || !current || !isMove) action();
   });
 }
 
@@ -55,7 +63,7 @@ function isTextControl(node: HTMLElement): boolean {
 
 /** @param isCard true if the card itself has the focus: on a button, Enter presses that button. */
 function actionFor(key: string, isCard: boolean, actions: KeyActions): (() => void) | undefined {
-  const { move, moveActive, choose, write, act } = actions;
+  const { move, moveActive, choose, write, takeBack, act } = actions;
   if (key === 'ArrowDown') return () => move(1);
   if (key === 'ArrowUp') return () => move(-1);
   if (key === 'ArrowRight') return () => moveActive(1);
@@ -63,6 +71,7 @@ function actionFor(key: string, isCard: boolean, actions: KeyActions): (() => vo
   if (key === 'Enter') return isCard ? write : undefined;
   if (!actions.hasSingleKeys()) return undefined;
   if (key === 'j' || key === 'k') return () => move(key === 'j' ? 1 : -1);
-  if (/^[1-9]$/.test(key)) return () => choose(Number(key) - 1);
-  return /^[ecsfnuoxa]$/.test(key) ? () => act(key) : undefined;
+  if (/^[0-9]$/.test(key)) return () => choose(key);
+  if (key === 'u') return takeBack;
+  return /^[ecsfnoxa]$/.test(key) ? () => act(key) : undefined;
 }

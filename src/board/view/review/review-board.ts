@@ -1,8 +1,10 @@
 import { type ComponentChild, render } from 'preact';
 import type { GivenFeedback } from '../../../queues/judgements.ts';
+import type { FieldDefinition } from '../../../queues/queue-fields.ts';
 import type { QueuePage } from '../../../tools/list-queues.ts';
 import type { CallResult } from '../../../tools/read-call.ts';
 import type { Review, ReviewedItem } from '../../../tools/review-queue.ts';
+import type { ChangedQueue } from '../../../tools/update-queue.ts';
 import type { UpdateResult } from '../../../tools/update-queue-items.ts';
 import { pageSize, queuePageSize } from '../../page-sizes.ts';
 import { describeFailure } from '../shared/describe-error.ts';
@@ -10,7 +12,8 @@ import { type Arguments, dataOf, type ToolResult } from '../shared/host.ts';
 import { countOf } from '../shared/labels.ts';
 import { connecting, View } from '../shared/view.ts';
 import { plainText } from '../shared/visible-text.ts';
-import { draftedChange, emptyDraft } from './draft.ts';
+import { draftedChange, emptyDraft, isEmpty } from './draft.ts';
+import { DraftStore } from './draft-store.ts';
 import { type FilterKind, filterOf } from './filters.ts';
 import { listenToKeys } from './keyboard.ts';
 import {
@@ -26,35 +29,63 @@ import {
   type ReviewState,
   selectAll,
   stagedCards,
+  takeBack,
   type Whole,
   withCard,
   withFirstItems,
+  withForeignDraft,
   withMoreItems,
   withReread,
+  withRestored,
   withResult,
 } from './review-state.ts';
 
 /** More items than this are written only when the person asks twice. */
 const maxUnasked = 20;
-/** Time after a refusal during which a new `as_of` may still be too early, in milliseconds. */
-const tooEarlyMs = 3000;
+/** Pages that are loaded at most to find the items of restored drafts. */
+const maxRestoredPages = 20;
 /** Characters of a value that the person asked to see whole. */
 const maxWholeChars = 30_000;
 
 /** The review board: a page of a queue as cards, and what the person decided about them. */
 export class Board extends View<ReviewState> {
+  readonly #store = new DraftStore();
+  /** The page that is being loaded, and the keys that wait for its first card. */
+  #loading: Promise<void> | undefined;
+  #waiting: (() => void)[] | undefined;
+
   /** @param draw returns the page for the state of the board. */
   constructor(root: HTMLElement, draw: (board: Board) => ComponentChild[]) {
     super('heddle board', { ...connecting, ...emptyBoard }, () => render(draw(this), root));
     listenToKeys({
       hasSingleKeys: () => this.state.hasSingleKeys,
-      move: (by) => this.#move(by),
-      moveActive: (by) => this.#moveActive(by),
-      choose: (index) => this.#chooseByKey(index),
-      write: () => this.writeOrAsk(),
-      act: (key) => this.#act(key),
+      move: (by) => this.#whenCardStands(() => this.#move(by)),
+      moveActive: (by) => this.#whenCardStands(() => this.#moveActive(by)),
+      choose: (key) => this.#whenCardStands(() => this.#chooseByKey(key)),
+      write: () => this.#whenCardStands(() => this.writeOrAsk()),
+      takeBack: () => this.#whenCardStands(() => this.#takeBack()),
+      act: (key) => this.#whenCardStands(() => this.#act(key)),
+    });
+    this.#store.onChange((id, draft) => this.update(withForeignDraft, id, draft));
+    window.addEventListener('beforeunload', (event) => {
+      // In a chat, a page whose drafts are kept may go.
+      if (stagedCards(this.state).length > 0 && !(this.host.isChat && this.#store.isKeeping)) event.preventDefault();
     });
     this.announce(connecting.message);
+  }
+
+  override update<Args extends unknown[]>(
+    change: (state: ReviewState, ...args: Args) => ReviewState,
+    ...args: Args
+  ): void {
+    const { cards } = this.state;
+    super.update(change, ...args);
+    if (this.state.cards !== cards) this.#keepDrafts(cards);
+  }
+
+  override get keptSentence(): string {
+    const { length } = stagedCards(this.state);
+    return length > 0 && this.#store.isKeeping ? 'What you decided is kept in this browser. ' : '';
   }
 
   /** Opens the board of a queue, or lets the person choose one. */
@@ -77,19 +108,21 @@ export class Board extends View<ReviewState> {
 
   /** Loads the next page, and moves the focus to its first item. */
   loadMore(): void {
-    const { page, cards } = this.state;
-    if (page?.next_offset === undefined) return;
-    void this.loadFurther(async () => {
-      this.update(withMoreItems, await this.#review({ offset: nextOffset(this.state) }));
-      this.#focusAt(cards.size);
-    });
+    const { size } = this.state.cards;
+    void this.#loadNextPage().then(() => this.#focusAt(size));
   }
 
-  /** Judges by a field that the person named, for a queue whose judgements may have any name. */
-  judgeBy(name: string, type: string): void {
-    const field = { name, type, ...(type === 'integer' && { min: 1, max: 5 }) };
-    this.update((state) => ({ ...state, fields: [field], cards: new Map([...state.cards].map(withoutDraft)) }));
-    this.#focusAt(0);
+  /** Gives a queue without fields its first one. */
+  async addField(field: FieldDefinition): Promise<void> {
+    const { id: queue_id, project_id } = this.state.page!.queue;
+    try {
+      const args = { queue_id, project_id, add_fields: [field] };
+      const { fields = [] } = await this.call<ChangedQueue>('update_queue', args);
+      this.update((state) => ({ ...state, fields, message: `You judge ${plainText(field.name)}.` }));
+      this.#focusAt(0);
+    } catch (error) {
+      this.announceFailure(error);
+    }
   }
 
   /** Makes a card the one on which keys act. */
@@ -100,11 +133,6 @@ export class Board extends View<ReviewState> {
   /** Makes a field of a card the one that number keys judge. */
   activate(id: string, active: number): void {
     if (active !== this.state.cards.get(id)?.active) this.#set(id, { active });
-  }
-
-  /** Drops what was decided about an item and not written. */
-  clear(id: string): void {
-    this.#set(id, { draft: emptyDraft, problem: undefined });
   }
 
   /** Selects an item, so that what is judged for one selected item counts for all, or no longer. */
@@ -147,9 +175,7 @@ export class Board extends View<ReviewState> {
 
   /** Reads an item again that was refused; what the person decided stays on its card. */
   async reread(id: string): Promise<void> {
-    const { refusedAtMs = 0 } = this.state.cards.get(id) ?? {};
     this.#set(id, { isRereading: true });
-    await new Promise((resolve) => setTimeout(resolve, refusedAtMs + tooEarlyMs - performance.now()));
     try {
       const page = await this.#review({ filter: { id }, limit: 1 });
       this.update(withReread, page);
@@ -171,6 +197,81 @@ export class Board extends View<ReviewState> {
       const message = `This writes ${countOf(staged.length, 'item')}, and finished states are final. Press Enter or the button again to write.`;
       this.update((state) => ({ ...state, isAsking: true, message }));
     }
+  }
+
+  /** Keeps the drafts that have changed, and says so once if the browser has no room for them. */
+  #keepDrafts(before: ReviewState['cards']): void {
+    const wasKeeping = this.#store.isKeeping;
+    for (const [id, { draft }] of this.state.cards) {
+      if (draft !== (before.get(id)?.draft ?? emptyDraft)) this.#store.write(id, draft);
+    }
+    if (wasKeeping && !this.#store.isKeeping)
+      this.announce('This browser has no room left to keep what is not written. Write now.');
+  }
+
+  /** Shows the drafts that were kept, loads the pages with their items, and goes to the first item without a decision. */
+  async #restore(): Promise<void> {
+    const drafts = this.#store.read();
+    if (drafts.size === 0) return;
+    const { current } = this.state;
+    this.update(withRestored, drafts);
+    const countMissing = (): number => [...drafts.keys()].filter((id) => !this.state.cards.has(id)).length;
+    for (let page = 1; page < maxRestoredPages && countMissing() > 0; page += 1) {
+      const { size } = this.state.cards;
+      await this.#loadNextPage();
+      if (this.state.cards.size === size) break;
+    }
+    const missing = countMissing();
+    const kept =
+      missing === 0 ? '' : ` What you decided about ${countOf(missing, 'more item')} is kept until it is shown.`;
+    this.announce(
+      `Restored what you decided about ${countOf(drafts.size - missing, 'item')} and did not write.${kept}`,
+    );
+    // The person may have gone on meanwhile.
+    if (this.state.current !== current) return;
+    const next = [...this.state.cards.values()].findIndex(({ draft }) => isEmpty(draft));
+    if (next === -1) this.#moveToEnd();
+    else if (this.host.isChat) this.setCurrent([...this.state.cards.keys()][next]!);
+    else this.#focusAt(next);
+  }
+
+  /** Loads the next page, if there is one; does not load it twice. */
+  #loadNextPage(): Promise<void> {
+    if (this.state.page?.next_offset === undefined) return Promise.resolve();
+    this.#loading ??= this.loadFurther(async () => {
+      this.update(withMoreItems, await this.#review({ offset: nextOffset(this.state) }));
+      this.update(withRestored, this.#store.read());
+    }).finally(() => {
+      this.#loading = undefined;
+    });
+    return this.#loading;
+  }
+
+  /** Acts at once, or when the next card stands, in the order of the keys: a key must not meet the card before. */
+  #whenCardStands(action: () => void): void {
+    if (this.#waiting) this.#waiting.push(action);
+    else action();
+  }
+
+  /** Loads the next page and goes to its first card; keys wait until then, and are dropped if it cannot be loaded. */
+  async #moveToNextPage(): Promise<void> {
+    const { size } = this.state.cards;
+    this.#waiting = [];
+    await this.#loadNextPage();
+    const waiting = this.#waiting;
+    this.#waiting = undefined;
+    if (this.state.cards.size > size) {
+      this.#focusAt(size);
+      for (const action of waiting) this.#whenCardStands(action);
+    } else if (this.state.page?.next_offset === undefined) this.#moveToEnd();
+    // It could not be loaded; a further key must not change the last card.
+    else this.update((state) => ({ ...state, current: undefined }));
+  }
+
+  #takeBack(): void {
+    this.update(takeBack);
+    cardElement(this.state)?.focus();
+    cardElement(this.state)?.scrollIntoView({ block: 'nearest' });
   }
 
   #set(id: string, change: Partial<Card>): void {
@@ -209,6 +310,9 @@ export class Board extends View<ReviewState> {
     const { id, project_id, name } = page.queue;
     this.arguments ??= { queue_id: id, project_id };
     this.update(withFirstItems, page);
+    this.#store.open(page);
+    if (isNew) void this.#restore();
+    else this.update(withRestored, this.#store.read());
     if (!isNew || isChat) return;
     document.title = `${plainText(name)} – heddle board`;
     // With the focus on a card, keys work at once. In a chat it is left alone: the person may be typing a message.
@@ -232,10 +336,21 @@ export class Board extends View<ReviewState> {
   }
 
   #move(by: number): void {
-    const { cards, current } = this.state;
-    const next = current === undefined ? 0 : [...cards.keys()].indexOf(current) + by;
-    if (next === cards.size) this.loadMore();
-    else this.#focusAt(next);
+    const { cards, current, page } = this.state;
+    const position = current === undefined ? cards.size : [...cards.keys()].indexOf(current);
+    const next = position + by;
+    if (next < cards.size) this.#focusAt(next);
+    else if (page?.next_offset !== undefined) void this.#moveToNextPage();
+    else this.#moveToEnd();
+  }
+
+  /** Leaves the last card once there is something to write, so that a further key decides nothing. */
+  #moveToEnd(): void {
+    const count = stagedCards(this.state).length;
+    if (count === 0) return;
+    const message = `This was the last item. Press Enter to write ${countOf(count, 'item')}.`;
+    this.update((state) => ({ ...state, current: undefined, message }));
+    document.querySelector<HTMLElement>('footer button')?.focus();
   }
 
   #moveActive(by: number): void {
@@ -246,11 +361,11 @@ export class Board extends View<ReviewState> {
     this.announce(plainText(fields[next]?.name ?? ''));
   }
 
-  #chooseByKey(index: number): void {
+  #chooseByKey(key: string): void {
     const { current, page } = this.state;
     if (current === undefined || !page?.can_write) return;
     const before = this.state;
-    this.update(chooseActive, current, index);
+    this.update(chooseActive, current, key);
     if (this.state !== before && isSettled(this.state, current)) this.#move(1);
   }
 
@@ -274,7 +389,6 @@ export class Board extends View<ReviewState> {
       this.update(chooseState, id, 'skipped');
       if (!card.isSelected) this.#move(1);
     }
-    if (key === 'u') this.clear(id);
     if (key === 'x') this.toggleSelection(id);
   }
 
@@ -312,7 +426,6 @@ export class Board extends View<ReviewState> {
       project_id: page?.queue.project_id,
       items: cards.map(({ item, draft }) => draftedChange(item, draft, fields)),
       as_of: first?.asOf,
-      ...(first?.isReread && { expected_state: first.item.annotation_state }),
       by_user: true,
       // The person has pressed a button that names the number.
       ...(cards.length > maxUnasked && { confirm: true }),
@@ -325,10 +438,6 @@ export class Board extends View<ReviewState> {
     );
     return result;
   }
-}
-
-function withoutDraft([id, card]: [string, Card]): [string, Card] {
-  return [id, { ...card, draft: emptyDraft, active: 0 }];
 }
 
 /** Returns the element of a card, by default the current one. */

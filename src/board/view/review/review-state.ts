@@ -1,9 +1,8 @@
 import type { ItemResult } from '../../../queues/changes/change-items.ts';
 import type { GivenFeedback } from '../../../queues/judgements.ts';
-import type { ItemsFilter } from '../../../queues/matching-items.ts';
 import type { FieldSummary } from '../../../queues/queue-fields.ts';
 import type { QueueSummary } from '../../../tools/list-queues.ts';
-import type { Review, ReviewedItem } from '../../../tools/review-queue.ts';
+import type { Review, ReviewedItem, ReviewFilter } from '../../../tools/review-queue.ts';
 import { describeError, type Problem } from '../shared/describe-error.ts';
 import { countOf, labelOf } from '../shared/labels.ts';
 import type { ViewState } from '../shared/view.ts';
@@ -14,6 +13,8 @@ import {
   emptyDraft,
   isComplete,
   isEmpty,
+  isFinal,
+  isSameDraft,
   type TypedText,
   valueIn,
   withValue,
@@ -29,7 +30,6 @@ const maxListedItems = 50;
 
 /** Sentences for errors that concern an item. */
 const itemSentences: Record<string, string> = {
-  conflict: 'Another annotator judged or moved this item after you opened it.',
   invalid_request: 'The service did not accept this: your state of the item may be final.',
   invalid_arguments: 'The value does not fit the field.',
 };
@@ -51,11 +51,19 @@ export interface Card {
   /** The judgements of all annotators, once the person has asked for them, or a sentence that says why they are not shown. */
   given?: readonly GivenFeedback[] | string;
   problem?: Problem | undefined;
-  refusedAtMs?: number;
   isWritten?: boolean;
   isRereading?: boolean;
-  /** True if the service refused the item because of its state, and the person has seen the new one. */
-  isReread?: boolean;
+}
+
+/** What a decision replaced, to take it back. */
+interface PastDecision {
+  /** Names the decision; typing on in the same box is one decision. */
+  what: string;
+  /** Id of the item at which the person decided, and the position of its field. */
+  id: string;
+  active: number;
+  /** The drafts before, by item. */
+  drafts: ReadonlyMap<string, Draft>;
 }
 
 /** The state of the review board. */
@@ -66,12 +74,14 @@ export interface ReviewState extends ViewState {
   page?: Review;
   fields: readonly FieldSummary[];
   /** The filter with which the board was opened, and the choice of the person. */
-  asked: ItemsFilter;
+  asked: ReviewFilter;
   kind: FilterKind;
   /** Cards in their order, by the id of the item. */
   cards: ReadonlyMap<string, Card>;
-  /** Id of the item on which keys act. */
+  /** Id of the item on which keys act; undefined after the last one. */
   current?: string | undefined;
+  /** The decisions that are not written, the last one at the end. */
+  history: readonly PastDecision[];
   hasSingleKeys: boolean;
   /** True if the next press writes more items than a person may expect. */
   isAsking: boolean;
@@ -84,8 +94,9 @@ export interface ReviewState extends ViewState {
 export const emptyBoard: Omit<ReviewState, keyof ViewState> = {
   fields: [],
   asked: {},
-  kind: 'open',
+  kind: 'todo',
   cards: new Map(),
+  history: [],
   hasSingleKeys: true,
   isAsking: false,
   isWriting: false,
@@ -108,7 +119,7 @@ export function withFirstItems(state: ReviewState, page: Review): ReviewState {
     current: state.current !== undefined && cards.has(state.current) ? state.current : first,
     isAsking: false,
   };
-  return { ...shown, message: page.items.length === 0 ? 'There is nothing to judge here.' : countSentence(shown) };
+  return { ...shown, message: page.items.length === 0 ? emptySentence(shown) : countSentence(shown) };
 }
 
 /** Adds a further page. */
@@ -137,6 +148,13 @@ function withItem(card: Card | undefined, item: ReviewedItem, asOf: string): Car
   return { ...decided, item, asOf, wholes: card && isSame ? card.wholes : new Map() };
 }
 
+function emptySentence({ kind, page }: ReviewState): string {
+  const { total = 0 } = page?.queue ?? {};
+  if (total === 0) return 'This queue has no items yet.';
+  const isWholeQueue = kind === 'todo' && Object.keys(page?.filter ?? {}).length === 1;
+  return isWholeQueue ? `Nothing is left to do: ${countOf(total, 'item')} finished.` : 'No items match.';
+}
+
 function countSentence({ cards, page }: ReviewState): string {
   const more = page?.next_offset === undefined ? '' : '; more follow';
   const readOnly = page?.can_write ? '' : ' This board is read-only.';
@@ -149,13 +167,89 @@ export function withCard(state: ReviewState, id: string, change: (card: Card) =>
   return card ? { ...state, cards: new Map([...state.cards, [id, change(card)]]), isAsking: false } : state;
 }
 
-/** Changes the draft of one item. */
+/** Changes the draft of one item; `what` names the decision, and the same one again is taken back with it. */
 export function withDraft(
   state: ReviewState,
   id: string,
+  what: string,
   change: (draft: Draft, item: ReviewedItem) => Draft,
 ): ReviewState {
-  return withCard(state, id, (card) => ({ ...card, draft: change(card.draft, card.item) }));
+  const changed = withCard(state, id, (card) => ({ ...card, draft: change(card.draft, card.item) }));
+  return remembering(state, changed, id, what);
+}
+
+/** Drops what was decided about an item and not written. */
+export function withoutDecision(state: ReviewState, id: string): ReviewState {
+  const dropped = withDraft(state, id, 'cleared', () => emptyDraft);
+  return withCard(dropped, id, (card) => ({ ...card, problem: undefined }));
+}
+
+/** Adds to the history the drafts that differ from those before; the same decision about the same item again continues it. */
+function remembering(before: ReviewState, after: ReviewState, id: string, what: string): ReviewState {
+  const changed = [...before.cards].flatMap(([each, { draft }]) => {
+    const now = after.cards.get(each)?.draft;
+    return now === undefined || now === draft || isSameDraft(now, draft) ? [] : [[each, draft] as const];
+  });
+  const last = before.history.at(-1);
+  const isContinued = last?.what === what && last.id === id;
+  if (changed.length === 0) return { ...after, history: before.history };
+  const past = isContinued
+    ? { ...last, drafts: new Map([...changed, ...last.drafts]) }
+    : { what, id, active: before.cards.get(id)!.active, drafts: new Map(changed) };
+  return { ...after, history: [...(isContinued ? before.history.slice(0, -1) : before.history), past] };
+}
+
+/** Takes back the last decision that is not written, wherever it was made, and goes there. */
+export function takeBack(state: ReviewState): ReviewState {
+  const last = state.history.at(-1);
+  if (!last) {
+    const message = state.written.size > 0 ? 'Everything you decided is written.' : 'There is nothing to take back.';
+    return { ...state, message };
+  }
+  const cards = new Map(state.cards);
+  for (const [id, draft] of last.drafts) {
+    const card = cards.get(id);
+    if (card) cards.set(id, { ...card, draft, problem: undefined });
+  }
+  const card = cards.get(last.id);
+  if (card) cards.set(last.id, { ...card, active: last.active });
+  const others = last.drafts.size > 1 ? `, for ${countOf(last.drafts.size, 'item')}` : '';
+  return {
+    ...state,
+    cards,
+    history: state.history.slice(0, -1),
+    ...(card && { current: last.id }),
+    isAsking: false,
+    message: `Taken back: ${last.what}${others}.`,
+  };
+}
+
+/** Returns the history without the decisions about an item. */
+function historyWithout(history: ReviewState['history'], id: string): ReviewState['history'] {
+  return history.flatMap((past) => {
+    if (!past.drafts.has(id)) return [past];
+    const drafts = new Map([...past.drafts].filter(([each]) => each !== id));
+    return drafts.size > 0 ? [{ ...past, drafts }] : [];
+  });
+}
+
+/** Shows drafts that were kept by the browser on those of their cards on which nothing is decided. */
+export function withRestored(state: ReviewState, drafts: ReadonlyMap<string, Draft>): ReviewState {
+  const cards = new Map(state.cards);
+  const restored = [...drafts].filter(([id]) => cards.get(id)?.draft === emptyDraft);
+  if (restored.length === 0) return state;
+  const history = restored.map(([id, draft]) => {
+    const card = cards.get(id)!;
+    cards.set(id, { ...card, draft });
+    return { what: 'your decision', id, active: 0, drafts: new Map([[id, emptyDraft]]) };
+  });
+  return { ...state, cards, history: [...history, ...state.history] };
+}
+
+/** Shows the draft of an item as another tab has changed it. */
+export function withForeignDraft(state: ReviewState, id: string, draft: Draft): ReviewState {
+  const changed = withCard(state, id, (card) => ({ ...card, draft }));
+  return { ...changed, history: historyWithout(state.history, id) };
 }
 
 /** Changes the drafts of an item, and of all that are selected if it is one of them; `what` says it. */
@@ -174,7 +268,7 @@ function withDecision(
     count += 1;
   }
   const message = count === 1 ? what : `${what}, for ${countOf(count, 'item')}`;
-  return { ...state, cards, isAsking: false, message };
+  return remembering(state, { ...state, cards, isAsking: false, message }, id, what);
 }
 
 /** Gives a value to a field, undefined for none. */
@@ -192,19 +286,22 @@ export function giveTyped(
 ): ReviewState {
   const given = problem === undefined ? give(state, id, field, value) : state;
   const typed = { text, problem };
-  return withDraft(given, id, (draft) => ({ ...draft, typed: new Map([...draft.typed, [field, typed]]) }));
+  const shown = withCard(given, id, (card) => {
+    return { ...card, draft: { ...card.draft, typed: new Map([...card.draft.typed, [field, typed]]) } };
+  });
+  return remembering(state, shown, id, `${plainText(field)} typed`);
 }
 
-/** Chooses the value at a position for the active field, and moves on to the next field without a value. */
-export function chooseActive(state: ReviewState, id: string, index: number): ReviewState {
+/** Chooses the value that a key gives to the active field, and moves on to the next field without a value. */
+export function chooseActive(state: ReviewState, id: string, key: string): ReviewState {
   const { active = 0 } = state.cards.get(id) ?? {};
   const field = state.fields[active];
-  const choice = field && choicesOf(field)?.[index];
+  const choice = field && choicesOf(field)?.find((each) => each.key === key);
   if (!choice) return state;
   return withCard(give(state, id, field.name, choice.value), id, (card) => {
-    const isOpen = ({ name }: FieldSummary, at: number): boolean =>
-      at > active && valueIn(card.item, card.draft, name) === undefined;
-    const next = state.fields.findIndex(isOpen);
+    const isOpen = ({ name }: FieldSummary): boolean => valueIn(card.item, card.draft, name) === undefined;
+    const after = state.fields.findIndex((each, at) => at > active && isOpen(each));
+    const next = after === -1 ? state.fields.findIndex(isOpen) : after;
     return { ...card, active: next === -1 ? active : next };
   });
 }
@@ -245,14 +342,10 @@ export function stagedCards({ cards }: ReviewState): Card[] {
   return [...cards.values()].filter(({ draft }) => !isEmpty(draft));
 }
 
-/**
- * Returns the cards to write together: those with the same `as_of`, since one tool call takes one, and of those that were
- * reread after a refusal, those with the same state, for `expected_state`.
- */
+/** Returns the cards to write together: those with the same `as_of`, since one tool call takes one. */
 export function batchesOf(cards: readonly Card[]): Card[][] {
-  const keyOf = ({ asOf, isReread, item }: Card): string => `${asOf} ${isReread ? item.annotation_state : ''}`;
   const groups = new Map<string, Card[]>();
-  for (const card of cards) groups.set(keyOf(card), [...(groups.get(keyOf(card)) ?? []), card]);
+  for (const card of cards) groups.set(card.asOf, [...(groups.get(card.asOf) ?? []), card]);
   return [...groups.values()].flatMap((group) =>
     Array.from({ length: Math.ceil(group.length / maxWritten) }, (_, index) =>
       group.slice(index * maxWritten, (index + 1) * maxWritten),
@@ -266,7 +359,7 @@ export function withResult(state: ReviewState, card: Card, result: Partial<ItemR
   const { error, annotation_state = item.annotation_state } = result;
   if (error) {
     const problem = describeError(error.code, error.message, itemSentences);
-    return withCard(state, item.id, (current) => ({ ...current, problem, refusedAtMs: performance.now() }));
+    return withCard(state, item.id, (current) => ({ ...current, problem }));
   }
   const settled = withCard(state, item.id, (current) => ({
     ...current,
@@ -280,18 +373,20 @@ export function withResult(state: ReviewState, card: Card, result: Partial<ItemR
   const isFinished = isFinal(annotation_state) && !isFinal(item.annotation_state);
   return {
     ...(isFinished ? withOneFinished(settled) : settled),
+    history: historyWithout(settled.history, item.id),
     written: new Map([...state.written, [item.id, change]]),
   };
 }
 
-function isFinal(state: string): boolean {
-  return state === 'completed' || state === 'skipped';
+/** Returns how many items of a queue the person has not finished, or no one has, if the service does not tell more. */
+export function toDoOf({ to_do, remaining }: Pick<QueueSummary, 'to_do' | 'remaining'>): number {
+  return to_do ?? remaining ?? 0;
 }
 
 function withOneFinished(state: ReviewState): ReviewState {
   const { page } = state;
-  if (!page?.queue.remaining) return state;
-  return { ...state, page: { ...page, queue: { ...page.queue, remaining: page.queue.remaining - 1 } } };
+  if (!page) return state;
+  return { ...state, page: { ...page, queue: { ...page.queue, to_do: Math.max(toDoOf(page.queue) - 1, 0) } } };
 }
 
 /** Shows an item that was refused as it is now. */
@@ -301,7 +396,6 @@ export function withReread(state: ReviewState, { items, as_of }: Review): Review
   const shown = withCard(state, item.id, (card) => ({
     ...withItem(card, item, as_of),
     problem: undefined,
-    isReread: true,
   }));
   return { ...shown, message: 'This is the item as it is now. Write it again if your judgement stands.' };
 }

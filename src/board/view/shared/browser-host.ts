@@ -1,16 +1,24 @@
 import type { Arguments, Host, HostEvents, ToolResult } from './host.ts';
-import { ToolFailure } from './host.ts';
+import { keepValue, lastingStorage, ToolFailure } from './host.ts';
 
 const sessionKey = 'heddle-session';
+/** Time between two questions whether the command still runs, in milliseconds. */
+const checkMs = 3000;
 
 interface Session {
   session: string;
   arguments: Arguments;
 }
 
-/** Connects to the command that served this page. */
+/**
+ * Connects to the command that served this page. All tabs of the browser share its session, which ends with the command; a tab
+ * that is still open goes on once another one has a session with the next command at the same address.
+ */
 export function connectToBoardServer(events: HostEvents): Host {
+  let timer: number | undefined;
   let session: string | undefined;
+  let hasBegun = false;
+  let isConnected = false;
   const send = async <Answer>(path: string, body: object): Promise<Answer> => {
     const response = await fetch(path, {
       method: 'POST',
@@ -23,21 +31,52 @@ export function connectToBoardServer(events: HostEvents): Host {
     if (!response.ok) throw new ToolFailure('host', `HTTP ${response.status}`);
     return response.json();
   };
-  const start = async (): Promise<void> => {
-    const token = new URLSearchParams(location.hash.slice(1)).get('token');
-    // The token counts once, and must not stay in the history of the browser.
-    history.replaceState(null, '', location.pathname);
-    session = sessionStorage.getItem(sessionKey) ?? undefined;
+  const begin = async (token?: string | null): Promise<void> => {
     const begun = await send<Session>('/session', token ? { token } : {});
     session = begun.session;
-    sessionStorage.setItem(sessionKey, session);
+    keepValue(sessionKey, session);
+    const wasConnected = isConnected;
+    isConnected = true;
+    if (hasBegun) {
+      if (!wasConnected) events.resumed();
+      return;
+    }
+    hasBegun = true;
     events.context({ locale: navigator.language });
     events.input(begun.arguments);
   };
+  /** Asks whether the command still runs, again and again, until it no longer knows this page. */
+  const check = async (): Promise<void> => {
+    try {
+      await begin();
+    } catch (error) {
+      if (isConnected) events.ended();
+      isConnected = false;
+      if ((error as ToolFailure).code === 'session') return;
+    }
+    checkLater();
+  };
+  const checkLater = (): void => {
+    clearTimeout(timer);
+    timer = window.setTimeout(check, checkMs);
+  };
+  const start = async (): Promise<void> => {
+    const token = new URLSearchParams(location.hash.slice(1)).get('token');
+    // The token must not stay in the history of the browser.
+    history.replaceState(null, '', location.pathname);
+    session = lastingStorage()?.getItem(sessionKey) ?? undefined;
+    await begin(token);
+    checkLater();
+  };
+  window.addEventListener('storage', ({ key, newValue }) => {
+    if (key !== sessionKey || newValue === null || newValue === session) return;
+    session = newValue;
+    void check();
+  });
   start().catch((error: ToolFailure) =>
     events.failed(
       error.code === 'session'
-        ? 'This address has been used already. Run the command again.'
+        ? 'This address has been used in another browser, or is of a command that has ended. Open the address that heddle prints now, or run the command again.'
         : 'heddle does not answer. Run the command again.',
     ),
   );

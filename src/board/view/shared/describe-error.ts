@@ -22,7 +22,7 @@ const sentences: Record<string, string> = {
   too_large: 'This is too large to show.',
   cancelled: 'The call was cancelled.',
   ended: 'heddle has ended. Run the command again in a terminal.',
-  session: 'This page is no longer connected. Run the command again.',
+  session: 'This page belongs to a command that has ended. Open the address that heddle prints now.',
   host: 'The chat did not allow this.',
 };
 

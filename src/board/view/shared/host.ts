@@ -33,6 +33,29 @@ export interface HostEvents {
   silent: () => void;
   /** The page cannot work at all, for the reason that the sentence says. */
   failed: (sentence: string) => void;
+  /** The program around the page has ended, or no longer knows the page. */
+  ended: () => void;
+  /** It runs again and knows the page. */
+  resumed: () => void;
+}
+
+/** Returns the storage that survives the page; undefined where the browser allows none, as in the frames of some chats. */
+export function lastingStorage(): Storage | undefined {
+  try {
+    return window.localStorage;
+  } catch {
+    return undefined;
+  }
+}
+
+/** Keeps a value in the browser beyond the page, and returns whether it could: it may allow nothing, or have no room. */
+export function keepValue(key: string, value: string): boolean {
+  try {
+    window.localStorage.setItem(key, value);
+    return true;
+  } catch {
+    return false;
+  }
 }
 
 /** A failure to say in words. `code` is an error code of heddle, or `host` if the host failed. */

@@ -10,6 +10,8 @@ import { applyTheme, Formats } from './theme.ts';
 export interface ViewState {
   /** Says what happened, to people who see the page and people who hear it. */
   message: string;
+  /** Says that the program around the page has ended, as long as that is so. */
+  notice?: string | undefined;
   /** True when the page could not be loaded, and can be loaded again. */
   canRetry: boolean;
   /** True while the list is loaded. */
@@ -65,7 +67,21 @@ export abstract class View<State extends ViewState> {
           `The chat does not answer. This page will open as soon as it does; or run ${command} in a terminal.`,
         ),
       failed: (sentence) => this.#fail(sentence),
+      ended: () =>
+        this.#set({
+          notice: `heddle has ended. ${this.keptSentence}Run the command again and open its address: then this page goes on too.`,
+        }),
+      resumed: () => {
+        this.#set({ notice: undefined });
+        if (this.state.canRetry) this.open(this.arguments!);
+        else this.announce('heddle runs again. You can go on.');
+      },
     });
+  }
+
+  /** Says what is kept in the browser when heddle has ended; empty if that is nothing. */
+  get keptSentence(): string {
+    return '';
   }
 
   /** Shows what the arguments name. A page that is mounted again gets an old result, so it must ask for a new one. */
@@ -143,7 +159,8 @@ export abstract class View<State extends ViewState> {
 
 /** Draws the line that says what happens, with a button to try again, and `more` that should always be in view. */
 export function statusLine<State extends ViewState>(view: View<State>, more?: ComponentChild): ComponentChild {
-  const { message, canRetry } = view.state;
+  const { message, notice, canRetry } = view.state;
   const retry = button('Try again', () => view.open(view.arguments!), { hidden: !canRetry });
-  return h('div', { class: 'line status' }, h('p', { class: 'live', role: 'status' }, message), retry, more);
+  const ended = h('p', { class: 'problem', role: 'alert' }, notice);
+  return h('div', { class: 'line status' }, ended, h('p', { class: 'live', role: 'status' }, message), retry, more);
 }
