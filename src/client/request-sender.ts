@@ -51,10 +51,15 @@ export interface RequestParts {
 }
 
 /**
- * Reads the result from a successful response. It calls `pause` between the steps of its work on a response that has arrived.
- * An error of the network counts as a broken connection.
+ * Reads the result from a successful response. It calls `pause` between the steps of its work on a response that has arrived,
+ * `pauseInStream` on a part of one, which ends it at the deadline. An error of the network counts as a broken connection.
  */
-type ResponseReader<Result> = (response: HttpResponse, info: RequestInfo, pause: Pause) => Promise<ReadResult<Result>>;
+type ResponseReader<Result> = (
+  response: HttpResponse,
+  info: RequestInfo,
+  pause: Pause,
+  pauseInStream: Pause,
+) => Promise<ReadResult<Result>>;
 
 /** The tool call that a request belongs to; its requests share one deadline. */
 interface ToolCall {
@@ -228,7 +233,8 @@ export class RequestSender {
       end.status = response.status;
       this.#log('debug', 'response of the service', { operation, attempt, status: response.status });
       if (response.status >= 200 && response.status < 300) {
-        return await read(response, info, () => markAnsweredAndPause(pending));
+        const pause = () => markAnsweredAndPause(pending);
+        return await read(response, info, pause, () => deadline.pause());
       }
       return { failure: failureOf(await readResponse(response, info), info), notSent: false };
     } catch (error) {

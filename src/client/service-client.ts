@@ -72,11 +72,12 @@ export class ServiceClient {
     const content = endpoint.form ? await encodeForm(body as FormFields) : { body };
     const headers = { ...content.headers, ...(endpoint.auth === 'bearer' && projectHeader(project)) };
     const request = { path, query, body: content.body, headers };
-    const result = await this.#sender.send(endpoint, request, signal, async (response, info, pause) => {
+    const result = await this.#sender.send(endpoint, request, signal, async (response, info, pause, pauseInStream) => {
       const isStream = /^text\/event-stream\b/i.test(String(response.headers['content-type'] ?? ''));
       if (name === 'runInference' && isStream) {
         const { idleTimeoutMs = defaultIdleTimeoutMs } = this.#options;
-        return { result: await readStreamedReply(response, info, { idleTimeoutMs, ...callbacks }), isClean: false };
+        const streamOptions = { idleTimeoutMs, pause: pauseInStream, ...callbacks };
+        return { result: await readStreamedReply(response, info, streamOptions), isClean: false };
       }
       // Inference may be another server.
       if (endpoint.auth === 'basic') this.facts.noteClock(response.headers.date);

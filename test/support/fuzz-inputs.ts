@@ -5,6 +5,7 @@ import { endpoints } from '../../src/contract/endpoints.ts';
 import { itemLine } from '../../src/service/admin/import-items.ts';
 import type { JsonSchema } from '../../src/tools/definition/arguments.ts';
 import { tools } from '../../src/tools/definition/registry.ts';
+import { heavyObject, strangeName } from './fuzz-attacks.ts';
 import { inheritedNames } from './inherited-names.ts';
 import { otlpAttributes, otlpMessage, otlpSpan } from './otlp-messages.ts';
 import { recordedSpans } from './recorded-spans.ts';
@@ -238,6 +239,14 @@ export const serviceRequest: fc.Arbitrary<ServiceRequest> = fc.oneof(
   ...Object.values(endpoints as Record<string, Endpoint>).map(requestTo),
 );
 
+/** Lines whose values are small as text and large in memory, and whose names every object inherits. */
+const heavyLine = fc
+  .record({ call_id: strangeName, call_op_name: strangeName, inputs: heavyObject })
+  .map(({ inputs, ...item }) => {
+    const line = JSON.stringify({ ...item, call_trace_id: 't', call_started_at: knownTimes[0] });
+    return `${line.slice(0, -1)},"call":{"inputs":${inputs}}}`;
+  });
+
 /** Changes of bytes: others instead of some, more of them, or fewer. */
 const damagedBytes = (bytes: Buffer): fc.Arbitrary<Uint8Array> =>
   fc
@@ -282,10 +291,16 @@ export const tracesRequest: fc.Arbitrary<{ type: string; bytes: Uint8Array }> = 
 /** Files to import: lines of items, some of them damaged. */
 export const importFile: fc.Arbitrary<string> = fc
   .array(
-    damaged(
-      fromSchema(z.toJSONSchema(itemLine, { io: 'input', unrepresentable: 'any' }) as JsonSchema).map((value) =>
-        JSON.stringify(value),
-      ),
+    fc.oneof(
+      {
+        weight: 6,
+        arbitrary: damaged(
+          fromSchema(z.toJSONSchema(itemLine, { io: 'input', unrepresentable: 'any' }) as JsonSchema).map((value) =>
+            JSON.stringify(value),
+          ),
+        ),
+      },
+      { weight: 1, arbitrary: heavyLine },
     ),
     { minLength: 1, maxLength: 20 },
   )

@@ -3,6 +3,7 @@ import { type ErrorCode, HeddleError } from '../../core/errors.ts';
 import type { HttpResponse } from '../../core/http/http-client.ts';
 import { parseKeepingDigits } from '../../core/json/json-numbers.ts';
 import { ownMember } from '../../core/json/member-at.ts';
+import { Pacer, type Pause, resultInTurns } from '../../core/turns.ts';
 import { quotedErrorText, type RequestInfo } from '../failures.ts';
 import { readEvents, type StreamEvent } from './event-stream.ts';
 import { ReplyAssembly } from './reply-assembly.ts';
@@ -14,6 +15,8 @@ export interface StreamOptions {
   onText?: (text: string) => void;
   /** Called for each piece, with the number of characters so far in all parts of the reply. */
   onProgress?: (characters: number) => void;
+  /** Called between the steps of long work. What it throws ends the reading as a broken stream does. */
+  pause?: Pause;
 }
 
 /**
@@ -35,6 +38,7 @@ export async function readStreamedReply(
       retryable: code === 'network' || code === 'timeout' || code === 'service_unavailable',
       partialText: await info.redactCut(assembly.text),
     });
+  const pacer = new Pacer(options.pause);
   let hasStalled = false;
   let idleTimer: NodeJS.Timeout | undefined;
   const restartIdleTimer = (): void => {
@@ -57,7 +61,11 @@ export async function readStreamedReply(
         throw await failure('service_unavailable', `was ended by the service${quotedErrorText(chunk, info)}`);
       }
       const charactersBefore = assembly.characters;
-      assembly.add(chunk);
+      // The work on what has arrived is no silence.
+      clearTimeout(idleTimer);
+      await resultInTurns(assembly.add(chunk), options.pause);
+      await pacer.pause();
+      restartIdleTimer();
       if (assembly.characters === charactersBefore) continue;
       options.onText?.(assembly.text);
       options.onProgress?.(assembly.characters);

@@ -75,9 +75,10 @@ export async function endRun(
     account: string;
     output: unknown;
     summary: Record<string, unknown>;
+    exception?: string;
   },
 ): Promise<void> {
-  const { project_id, account, output, summary } = run;
+  const { project_id, account, output, summary, exception = null } = run;
   const { id, inputs, trace_id } = run.run;
   const summarize = {
     project_id,
@@ -90,7 +91,7 @@ export async function endRun(
     attributes: {},
     inputs: { self: objectOrEmpty(inputs).self ?? null },
   };
-  const ended = { project_id, ended_at: new Date().toISOString(), output };
+  const ended = { project_id, ended_at: new Date().toISOString(), output, exception };
   await recordEvents(transaction, account, {
     starts: [summarize],
     ends: [

@@ -1,4 +1,5 @@
 import { setTimeout as wait } from 'node:timers/promises';
+import { Refusal } from '../../core/http/refusal.ts';
 import type { Log } from '../../core/log.ts';
 import { nextTurn } from '../../core/turns.ts';
 import type { ModelClient } from '../inference/model-client.ts';
@@ -220,7 +221,10 @@ export class RunWorker {
   async #work(waiting: WaitingTrial): Promise<void> {
     const { trial } = waiting;
     try {
-      await this.#runTrial(waiting);
+      await this.#runTrial(waiting).catch((error) => {
+        if (isTooLarge(error)) return this.#fail(trial, error.message);
+        throw error;
+      });
     } catch (error) {
       if (this.#stop.signal.aborted) return;
       this.#context.log('error', 'trial interrupted', { error: String(error) });
@@ -229,6 +233,20 @@ export class RunWorker {
       this.#waiting.push({ ...waiting, mayHaveResults: true });
       this.#endAsking(trial);
     }
+  }
+
+  /** Records that a trial failed before its row could be read. */
+  async #fail(trial: number, exception: string): Promise<void> {
+    const { table, rowReference } = this.#definition;
+    const { row_digest } = await this.#context.database.read((transaction) =>
+      selectPlaces(transaction, table).where('row_index', '=', this.#rowIndexOf(trial)).executeTakeFirstOrThrow(),
+    );
+    const row = { value: {}, example: rowReference === null ? {} : rowReference + row_digest };
+    const prediction = await timed(async () => ({ exception, usage: {} }));
+    const events = new TrialEvents(this.#job, this.#definition, trial, row);
+    const started = events.start(prediction.started_at);
+    void this.#store(trial, [started, events.prediction(prediction), events.end(prediction, new Map())], true);
+    this.#endAsking(trial);
   }
 
   /** Runs a trial on its row. While it runs, a large row counts as memory of the account that started the run. */
@@ -240,7 +258,7 @@ export class RunWorker {
       const [place] = await this.#context.database.read((transaction) =>
         selectPlaces(transaction, this.#definition.table).where('row_index', '=', index).execute(),
       );
-      await budget.reserve(place!.memory_bytes);
+      await budget.reserve(place!.memory_bytes, 'use smaller rows');
       const rows = await this.#readRows([index], place!.memory_bytes);
       await this.#runOnRow(waiting, rows.get(index)!);
     });
@@ -323,15 +341,25 @@ export class RunWorker {
   /** Records the end of the run with the summary of its scores. */
   async #endRun(): Promise<void> {
     const { project_id, call_id, account } = this.#job;
-    const { output, summary } = await this.#withBudget((budget) =>
+    const summarized = this.#withBudget((budget) =>
       summarizeTrials(this.#context.database, project_id, call_id, budget),
     );
+    const end = await summarized.catch((error) => {
+      if (isTooLarge(error))
+        return { output: null, summary: {}, exception: `Its trials were not summarized. ${error.message}` };
+      throw error;
+    });
     const run = { id: call_id, trace_id: call_id, inputs: { self: this.#definition.evaluation } };
     await this.#context.database.write(async (transaction) => {
       if ((await deleteJobs(transaction, project_id, [call_id])) === 0) return;
-      await endRun(transaction, { project_id, run, account, output, summary });
+      await endRun(transaction, { project_id, run, account, ...end });
     });
   }
+}
+
+/** Returns whether something needs more memory or work than is allowed, which it will always do. */
+function isTooLarge(error: unknown): error is Refusal {
+  return error instanceof Refusal && error.status === 413;
 }
 
 async function timed(work: () => Promise<Outcome>): Promise<TimedOutcome> {

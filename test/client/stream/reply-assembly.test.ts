@@ -1,10 +1,11 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { ReplyAssembly } from '../../../src/client/stream/reply-assembly.ts';
+import { resultOf } from '../../../src/core/turns.ts';
 
 function assemble(chunks: Record<string, unknown>[]): Record<string, unknown> {
   const assembly = new ReplyAssembly();
-  for (const chunk of chunks) assembly.add(chunk);
+  for (const chunk of chunks) resultOf(assembly.add(chunk));
   return assembly.reply();
 }
 
@@ -122,9 +123,19 @@ describe('ReplyAssembly', () => {
   it('is finished when every choice has a finish reason', () => {
     const assembly = new ReplyAssembly();
     expect(assembly.finished).toBe(false);
-    assembly.add({ choices: [{ index: 0, delta: { content: 'a' }, finish_reason: 'stop' }] });
+    resultOf(assembly.add({ choices: [{ index: 0, delta: { content: 'a' }, finish_reason: 'stop' }] }));
     expect(assembly.finished).toBe(true);
-    assembly.add({ choices: [{ index: 1, delta: { content: 'b' } }] });
+    resultOf(assembly.add({ choices: [{ index: 1, delta: { content: 'b' } }] }));
     expect(assembly.finished).toBe(false);
+  });
+
+  it.each([
+    ['tool calls', { delta: { tool_calls: Array.from({ length: 10_000 }, (_, index) => ({ index })) } }, 20],
+    ['entries that are no objects', { delta: { content: Array.from({ length: 10_000 }, () => null) } }, 10],
+    ['members', { delta: Object.fromEntries(Array.from({ length: 10_000 }, (_, n) => [`m${n}`, n])) }, 10],
+  ])('takes a step for every thousand %s', (_, choice, wanted) => {
+    let steps = 0;
+    for (const _step of new ReplyAssembly().add({ choices: [choice] })) steps += 1;
+    expect(steps).toBe(wanted);
   });
 });

@@ -175,6 +175,32 @@ describe('readStreamedReply', () => {
     expect(await reply).toMatchObject({ choices: [{ message: { content: 'Hello' } }] });
   });
 
+  it('pauses between the steps of a large event, and ends with the text so far when the pause throws', async () => {
+    let nowMs = 0;
+    // Each look at the clock takes so long that it is time for a pause.
+    const clock = vi.spyOn(performance, 'now').mockImplementation(() => {
+      nowMs += 20;
+      return nowMs;
+    });
+    onTestFinished(() => clock.mockRestore());
+    const tool_calls = Array.from({ length: 10_000 }, (_, index) => ({ index }));
+    const event = (delta: object) => `data: ${JSON.stringify({ choices: [{ index: 0, delta }] })}\n\n`;
+    const body = Readable.from([
+      Buffer.from(event({ content: 'Hello' }) + event({ tool_calls }) + event({ content: '!' })),
+    ]);
+    let pauses = 0;
+    const pause = async () => {
+      pauses += 1;
+      if (pauses === 11) throw new Error('the time is over');
+    };
+    const reading = readStreamedReply({ status: 200, headers: {}, body }, info, { idleTimeoutMs: 5_000, pause });
+    await expect(reading).rejects.toMatchObject({
+      message: 'The streamed reply to POST /inference/v1/chat/completions broke: the time is over.',
+      partialText: 'Hello',
+    });
+    expect([pauses, body.destroyed]).toEqual([11, true]);
+  });
+
   it('assembles the same reply as without streaming, however it is streamed and split', async () => {
     const runs = caseCount(400);
     await fc.assert(

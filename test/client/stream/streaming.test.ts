@@ -1,5 +1,5 @@
 import { setImmediate } from 'node:timers/promises';
-import { describe, expect, it, onTestFinished } from 'vitest';
+import { describe, expect, it, onTestFinished, vi } from 'vitest';
 import { ServiceClient, type ServiceClientOptions } from '../../../src/client/service-client.ts';
 import {
   beginStream,
@@ -175,6 +175,22 @@ describe('ServiceClient.runInference with a streamed reply', () => {
     for (const { socket } of service.requests) {
       if (!socket.closed) await new Promise((resolve) => socket.once('close', resolve));
     }
+  });
+
+  it('holds the deadline between the events of a stream that has arrived', async () => {
+    const now = performance.now.bind(performance);
+    let aheadMs = 0;
+    const clock = vi.spyOn(performance, 'now').mockImplementation(() => now() + aheadMs);
+    onTestFinished(() => clock.mockRestore());
+    const { service, client } = await start({ inferenceTimeoutMs: 600_000 });
+    service.respond = (request) => {
+      beginStream(request);
+      request.socket.write(chunked(piece('Hel') + piece('lo') + piece('!', 'stop') + done));
+    };
+    const onText = () => {
+      aheadMs = 600_000;
+    };
+    await expect(infer(client, { onText })).rejects.toMatchObject({ code: 'timeout', partialText: 'Hello' });
   });
 
   it('accepts a plain response to a streaming request, and a streamed one to a plain request', async () => {

@@ -1,5 +1,6 @@
 import { afterAll, describe, expect, it, onTestFinished } from 'vitest';
 import { startService } from '../../../src/service/start-service.ts';
+import { openDatabase } from '../../../src/service/storage/open-database.ts';
 import { account, execute, TestService, withStore } from '../../support/embedded-service.ts';
 import { Cluster } from '../../support/postgres-cluster.ts';
 import { proxyTo } from '../../support/tcp-proxy.ts';
@@ -55,6 +56,19 @@ describe('the embedded service on PostgreSQL', () => {
     });
     expect(lost.headers.get('retry-after')).toBe('1');
     expect(await service.evaluate('p/q', version('next'))).toMatchObject({ status: 200, body: { version_index: 0 } });
+  });
+
+  it('reads while any number of changes is in progress', async () => {
+    const open = await openDatabase(await database());
+    onTestFinished(() => open.close());
+    let release = (): void => {};
+    const released = new Promise<void>((resolve) => {
+      release = resolve;
+    });
+    const writes = Array.from({ length: 30 }, () => open.write(() => released));
+    expect(await open.read(async () => 'read')).toBe('read');
+    release();
+    await Promise.all(writes);
   });
 
   it('gives up on a server that accepts connections but never responds', async () => {

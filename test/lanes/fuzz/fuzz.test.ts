@@ -2,20 +2,25 @@ import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { setTimeout } from 'node:timers/promises';
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
+import { temporaryData } from '../../support/embedded-service.ts';
 import { sendResponse, startFakeService } from '../../support/fake-service.ts';
+import { type Attack, attackOn } from '../../support/fuzz-attacks.ts';
 import { bodyChange, importFile, protocolText, serviceRequest, tracesRequest } from '../../support/fuzz-inputs.ts';
 import { goodResponse } from '../../support/good-responses.ts';
 import { command, emptyHome, run, temporaryFolder } from '../../support/heddle.ts';
 import { ask, jsonHeaders, startHttpProcess } from '../../support/http-server.ts';
 import { LineProcess } from '../../support/line-client.ts';
+import { startScriptedModel } from '../../support/scripted-model.ts';
 import { addAccount, startServiceProcess } from '../../support/service-process.ts';
 import { tally } from '../../support/tally.ts';
 
 /*
- * Sends generated input to stdio, HTTP, the embedded service and import. Each input follows from a seed:
- *   HEDDLE_FUZZ_MINUTES  how long, for the four together; 1 by default, also in CI
+ * Sends generated input to stdio, HTTP, the embedded service and import, and attacks with stored values and replies of models, during
+ * which another account is to be answered. Each input follows from a seed:
+ *   HEDDLE_FUZZ_MINUTES  how long, for the five together; 1 by default, also in CI
  *   HEDDLE_FUZZ_SEED     the first seed, where a run is to be repeated
  *   HEDDLE_FUZZ_ONLY     one face and one seed, like "stdio 1234", to repeat a failure
  * A failure names its seed. Put it into fuzz-seeds.txt, which every run begins with.
@@ -23,9 +28,12 @@ import { tally } from '../../support/tally.ts';
 
 const minutes = Number(process.env.HEDDLE_FUZZ_MINUTES ?? 1);
 const firstSeed = Number(process.env.HEDDLE_FUZZ_SEED ?? Date.now() % 2 ** 31);
+/** Longest time that an input or another account may take, on a machine that is idle. On a busy one the processor time of the target counts. */
 const hangMs = 2_000;
+/** Time that counts even if the target has hardly used the processor. */
+const maxBusyMs = 20_000;
 const seedsFile = new URL('fuzz-seeds.txt', import.meta.url);
-const faces = ['stdio', 'http', 'service', 'import'] as const;
+const faces = ['stdio', 'http', 'service', 'import', 'attack'] as const;
 type Face = (typeof faces)[number];
 
 const kept = readFileSync(seedsFile, 'utf8')
@@ -40,8 +48,32 @@ interface Target {
   send: (seed: number) => Promise<string>;
   /** Throws if the process has ended, and returns everything that it has logged since the last call. */
   check: () => string;
-  /** Time that input without content takes, in milliseconds; only import starts a process for each input. */
+  /** Time that input without content takes, in milliseconds; only import starts a process for each input. An attack may take any time. */
   idleMs?: number;
+  /** The process that does the work, if it does it for every input. */
+  pid?: number | undefined;
+  /** Milliseconds after which an input counts as hung. */
+  endMs?: number;
+}
+
+/** Measures a time, and the processor time that a process uses meanwhile; returns the message if it was too long. */
+function stopwatch(pid: number | undefined): (limitMs: number, what: string) => string | undefined {
+  const startedAt = performance.now();
+  const before = processorMs(pid);
+  return (limitMs, what) => {
+    const ms = Math.round(performance.now() - startedAt);
+    const used = before === undefined ? ms : processorMs(pid)! - before;
+    const isSlow = ms > limitMs && (used > limitMs || ms > limitMs + maxBusyMs);
+    return isSlow ? `it took ${ms} ms, ${used} of them at work, ${what}` : undefined;
+  };
+}
+
+/** Returns the processor time of a process in milliseconds; undefined where the system does not tell it. */
+function processorMs(pid: number | undefined): number | undefined {
+  if (pid === undefined || process.platform !== 'linux') return undefined;
+  // The name of the process, in parentheses, may contain spaces.
+  const fields = readFileSync(`/proc/${pid}/stat`, 'utf8').split(') ').at(-1)!.split(' ');
+  return (Number(fields[11]) + Number(fields[12])) * 10;
 }
 
 function sample<T>(arbitrary: fc.Arbitrary<T>, seed: number, count = 1): T[] {
@@ -79,6 +111,7 @@ async function startStdio(): Promise<Target> {
   });
   await client.initialize();
   return {
+    pid: client.child.pid,
     async send(seed) {
       hostile.changes.splice(0, hostile.changes.length, ...sample(bodyChange, seed, 3));
       client.write(`${sample(protocolText, seed, 3).join('\n')}\n`);
@@ -109,6 +142,7 @@ async function startHttpTarget(): Promise<Target> {
     HEDDLE_INFERENCE_TIMEOUT_MS: '1500',
   });
   return {
+    pid: child.pid,
     async send(seed) {
       hostile.changes.splice(0, hostile.changes.length, ...sample(bodyChange, seed, 3));
       const headers = { ...jsonHeaders, 'mcp-session-id': 'session' };
@@ -141,6 +175,7 @@ async function startServiceTarget(): Promise<Target> {
   const basic = `Basic ${Buffer.from(`ada:${password}`).toString('base64')}`;
   let logged = 0;
   return {
+    pid: child.pid,
     async send(seed) {
       const { method, path, auth, body } = sample(serviceRequest, seed)[0]!;
       const authorization = auth === 'basic' ? basic : `Bearer ${token}`;
@@ -199,11 +234,90 @@ async function startImport(): Promise<Target> {
   };
 }
 
+/** Starts the service with two accounts, and a model whose reply follows from a seed. */
+async function startAttackTarget(): Promise<Target> {
+  let reply: Attack['reply'] = '';
+  const model = await startScriptedModel((_, response) => void response.end(reply));
+  const home = emptyHome(temporaryFolder(), {
+    HEDDLE_LOG_FORMAT: 'json',
+    HEDDLE_MODEL_PROVIDER_URL: model.url,
+    ...(process.env.HEDDLE_TEST_DATABASE_URL && { HEDDLE_DATABASE_URL: await temporaryData() }),
+  });
+  const [attacker, other] = [await addAccount('ada', home), await addAccount('ben', home)];
+  const { url, child, stderr } = await startServiceProcess(home);
+  let logged = 0;
+  const post = async ({ username, password }: typeof attacker, path: string, body: string) => {
+    const authorization = `Basic ${Buffer.from(`${username}:${password}`).toString('base64')}`;
+    const headers = { 'content-type': 'application/json', authorization };
+    const response = await fetch(url + path, { method: 'POST', headers, body });
+    const text = await response.text();
+    if (response.status >= 500 && response.status !== 503) {
+      throw new Error(`${path}: status ${response.status}: ${text.slice(0, 500)}`);
+    }
+    return { status: response.status, text };
+  };
+  const send = async (project_id: string, requests: Attack['requests']): Promise<string> => {
+    const ids = { RUN: 'none', PREDICTION: 'none' };
+    let received = '';
+    for (const request of requests) {
+      const fill = (text: string) => text.replaceAll('RUN', ids.RUN).replaceAll('PREDICTION', ids.PREDICTION);
+      const { status, text } = await post(attacker, fill(request.path), fill(request.body));
+      // Every character of a long result was sent by the attacker.
+      received += text.slice(0, 1_000_000);
+      const isMade = status === 200 && /\/(evaluation_runs|predictions|evaluate_model)$/.test(request.path);
+      const { evaluation_run_id, prediction_id, call_id } = isMade ? JSON.parse(text) : {};
+      ids.RUN = evaluation_run_id ?? call_id ?? ids.RUN;
+      ids.PREDICTION = prediction_id ?? ids.PREDICTION;
+      for (let code = 'running'; call_id !== undefined && code === 'running'; ) {
+        const answer = await post(attacker, '/evaluations/status', JSON.stringify({ project_id, call_id }));
+        code = JSON.parse(answer.text).status.code;
+        await setTimeout(20);
+      }
+    }
+    return received;
+  };
+  return {
+    idleMs: Number.POSITIVE_INFINITY,
+    endMs: 300_000,
+    async send(seed) {
+      const project_id = `p/s${seed}`;
+      const [attack] = sample(attackOn(project_id), seed);
+      reply = attack!.reply;
+      let isDone = false;
+      const attacking = send(project_id, attack!.requests).finally(() => {
+        isDone = true;
+      });
+      attacking.catch(() => {});
+      do {
+        for (const path of ['/health', '/annotation_queues/query']) {
+          const slowness = stopwatch(child.pid);
+          const queues = JSON.stringify({ project_id: 'other/project' });
+          const { status } = await (path === '/health' ? fetch(url + path) : post(other, path, queues));
+          if (status !== 200) throw new Error(`${path} of another account: status ${status}`);
+          const slow = slowness(hangMs, `until ${path} of another account was answered`);
+          if (slow) throw new Error(slow);
+        }
+        await setTimeout(5);
+      } while (!isDone);
+      return (await attacking)
+        .replaceAll(attacker.password, secrets.password)
+        .replaceAll(attacker.token, secrets.token);
+    },
+    check() {
+      if (child.exitCode !== null || child.signalCode !== null) throw new Error('the process has ended');
+      const fresh = stderr().slice(logged);
+      logged += fresh.length;
+      return fresh;
+    },
+  };
+}
+
 const start: Record<Face, () => Promise<Target>> = {
   stdio: startStdio,
   http: startHttpTarget,
   service: startServiceTarget,
   import: startImport,
+  attack: startAttackTarget,
 };
 
 const forbidden = new RegExp(
@@ -219,10 +333,13 @@ const forbidden = new RegExp(
 /** Sends the input of a seed, and checks what holds for any input. */
 async function attempt(target: Target, seed: number): Promise<void> {
   const timer = new AbortController();
-  const startedAt = performance.now();
+  const slowness = stopwatch(target.pid);
   const hung = new Promise<string>((_, reject) => {
-    const timeout = setTimeout(() => reject(new Error('no answer within 30 seconds')), 30_000);
-    timer.signal.addEventListener('abort', () => clearTimeout(timeout));
+    const endMs = target.endMs ?? 30_000;
+    setTimeout(endMs, undefined, { signal: timer.signal }).then(
+      () => reject(new Error(`no answer within ${endMs / 1000} seconds`)),
+      () => {},
+    );
   });
   try {
     const received = await Promise.race([target.send(seed), hung]);
@@ -231,8 +348,8 @@ async function attempt(target: Target, seed: number): Promise<void> {
   } finally {
     timer.abort();
   }
-  const ms = Math.round(performance.now() - startedAt);
-  if (ms > hangMs + (target.idleMs ?? 0)) throw new Error(`it took ${ms} ms`);
+  const slow = slowness(hangMs + (target.idleMs ?? 0), 'for this input');
+  if (slow) throw new Error(slow);
 }
 
 /**

@@ -107,8 +107,12 @@ const requests: { name: string; path: string; body: object; status: number }[] =
 
 /** Sends requests of one account, and requests of another one until they are answered. Returns the statuses of the former. */
 async function statusesOf(list: readonly { path: string; body: object }[]): Promise<number[]> {
+  return statusesDuring(() => list.map(({ path, body }) => post(path, { project_id, ...body })));
+}
+
+async function statusesDuring(send: () => Promise<{ status: number }>[]): Promise<number[]> {
   let isDone = false;
-  const attack = Promise.all(list.map(({ path, body }) => post(path, { project_id, ...body }))).finally(() => {
+  const attack = Promise.all(send()).finally(() => {
     isDone = true;
   });
   do {
@@ -127,6 +131,33 @@ describe('the service answers another account while one', () => {
   it('asks for eight lists at once', async () => {
     const list = { path: '/calls/stream_query', body: { filter } };
     expect(await statusesOf(many(8, () => list))).toEqual([200, 200, 200, 200, 200, 200, 200, 200]);
+  });
+});
+
+describe('the service also answers another account while one', () => {
+  it('lists evaluations that are large in memory', async () => {
+    const evaluation = { name: 'large', dataset: 'weave:///p/q/object/d:x' };
+    for (const description of ['first', 'second']) {
+      const body = JSON.stringify({ ...evaluation, description, eval_attributes: {} });
+      const large = body.replace('"eval_attributes":{}', `"eval_attributes":{"list":${almostMiB}}`);
+      expect((await post(`/v2/${project_id}/evaluations`, large)).status).toBe(200);
+    }
+    const list = () => [service.send('GET', `/v2/${project_id}/evaluations`, basic)];
+    expect(await statusesDuring(list)).toEqual([200]);
+  });
+
+  it('asks for objects thirty times at once', async () => {
+    const query = { path: '/objs/query', body: { filter: { object_ids: ['a'] } } };
+    expect(new Set(await statusesOf(many(30, () => query)))).toEqual(new Set([200]));
+  });
+
+  it('sends forty bodies of 2.7 MB at once', async () => {
+    const list = `[${Array(900_000).fill('{}').join(',')}]`;
+    const body = (at: number) =>
+      `{"obj":{"project_id":"${project_id}","object_id":"sent","val":{"at":${at},"list":${list}}}}`;
+    const statuses = await statusesDuring(() => many(40, (at) => post('/obj/create', body(at))));
+    for (const status of statuses) expect([200, 503]).toContain(status);
+    expect(statuses).toContain(200);
   });
 });
 

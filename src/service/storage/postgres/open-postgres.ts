@@ -4,6 +4,7 @@ import type { Tables } from '../database-tables.ts';
 import { retryWhile } from '../retry-while.ts';
 import { runTransaction } from '../run-transaction.ts';
 import { type Engine, missingTables, prepareSchema, schemaOf, withCurrentSchema } from '../schema.ts';
+import { postgresMemberIndexes } from './member-indexes.ts';
 import { openPool } from './open-pool.ts';
 import { isConflict } from './postgres-failure.ts';
 import { SerialQueue } from './serial-queue.ts';
@@ -21,6 +22,9 @@ const beginWrite = `start transaction isolation level serializable; ${limits}; l
  * too. Otherwise, the repetition of a change that only the primary has would be acknowledged.
  */
 const writeToLog = "select pg_logical_emit_message(true, 'heddle', '')";
+
+/** Writes at once. They are fewer than the connections of the pool, so that many slow ones leave some to reads, which are short. */
+const maxWrites = 7;
 
 const alternative =
   'set HEDDLE_DATABASE_URL or --database to another database, or to a schema with ?options=-csearch_path%3DNAME';
@@ -43,16 +47,21 @@ const postgresEngine: Engine = {
 export async function openPostgres(url: string): Promise<Database> {
   const db = openPool(url);
   const conflicting = new SerialQueue();
+  const lanes = Array.from({ length: maxWrites }, () => new SerialQueue());
+  const emptiestLane = (): SerialQueue => lanes.reduce((best, lane) => (lane.size < best.size ? lane : best));
   let begin = beginWrite;
   const database: Database = {
     blocksEventLoop: false,
     caseInsensitiveLike: 'ilike',
+    memberIndexes: postgresMemberIndexes(db),
     read: (work) => retryWhile(isConflict, () => runTransaction(db, beginRead, work)),
     // Repeats conflicting writes one after another; repeated all at once, they would keep conflicting. The time in the queue
     // does not count towards the time limit of the repetitions.
     write: async (work) => {
       const attempt = () =>
-        runTransaction(db, begin, (transaction) => withCurrentSchema(transaction, postgresEngine, work));
+        emptiestLane().run(() =>
+          runTransaction(db, begin, (transaction) => withCurrentSchema(transaction, postgresEngine, work)),
+        );
       if (conflicting.size === 0) {
         try {
           return await attempt();
