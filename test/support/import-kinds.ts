@@ -353,6 +353,12 @@ const plainKinds: ImportKind[] = [
     refused: /cut\.json ends inside of its list/,
   },
   {
+    title: 'CSV with a cell of JSON that is nested too deeply, which stays text',
+    file: 'deep.csv',
+    content: `question,answer\nWhy?,${'['.repeat(20_000)}${']'.repeat(20_000)}\n`,
+    items: [{ inputs: { question: 'Why?' }, output: { answer: `${'['.repeat(20_000)}${']'.repeat(20_000)}` } }],
+  },
+  {
     title: 'an Excel workbook',
     file: 'sheet.xlsx',
     content: Buffer.from('PK\u0003\u0004workbook'),
