@@ -66,6 +66,7 @@ export default defineConfig({
           'test/external/postgresql/**/*.test.ts',
           'test/service/**/*.test.ts',
           'test/lanes/storage/**/*.test.ts',
+          'test/cli/service-copy.test.ts',
           'test/lanes/hostile/service-requests.test.ts',
           'test/hostile/{numbers,sql}.test.ts',
           'test/lanes/kills/{evaluation-kills,kill}.test.ts',

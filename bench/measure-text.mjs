@@ -38,6 +38,10 @@ const units = [
   'T1',
   '\u00ad',
   '😀',
+  '*a_',
+  '[a](b',
+  '> - ',
+  'a|\n-|\n',
   'sk-',
   'c2st',
   secret,
@@ -61,6 +65,9 @@ async function textFunctions() {
   const { normalizeTimestamp } = await load('core/timestamps.ts');
   const { nearest } = await load('text/names.ts');
   const { diffOf } = await load('client-setup/diff.ts');
+  const { markdownView } = await load('board/view/values/markdown.ts');
+  const { maxShownChars } = await load('board/view/values/text-view.ts');
+  const { visibleText } = await load('board/view/shared/visible-text.ts');
   const redactor = new Redactor();
   redactor.protect(secret);
   const info = {
@@ -100,6 +107,8 @@ async function textFunctions() {
     nearest: (text) => nearest(text, [text, `${text}x`, 'queue'], (name) => [name]),
     diffOf: (text) => diffOf(text, `${text}\nx`),
     normalizeTimestamp: (text) => normalizeTimestamp(text),
+    visibleText,
+    'markdownView, of as much as a View shows': (text) => markdownView(text.slice(0, maxShownChars)),
   };
 }
 

@@ -8,6 +8,28 @@ export const pagePath = /\/board\/view\/\w+\/page\.html$/;
 /** The metafiles of the pages that were built, which name their packages for the notices. @type {import('esbuild').Metafile[]} */
 export const pageMetafiles = [];
 
+/**
+ * Leaves out what a page never calls of its Markdown parser: its writers of HTML, and the tables of character references, which
+ * it never meets since `src/board/view/values/markdown.ts` keeps them from it.
+ */
+const parserOnly = {
+  name: 'parser-only',
+  setup(builder) {
+    builder.onResolve({ filter: /^\.\/render\// }, async ({ path, pluginData, ...rest }) => {
+      if (pluginData === parserOnly || !rest.importer.includes('/node_modules/commonmark/')) return undefined;
+      const resolved = await builder.resolve(path, { ...rest, pluginData: parserOnly });
+      return { ...resolved, sideEffects: false };
+    });
+    builder.onResolve({ filter: /^(entities|mdurl\/encode\.js)$/ }, ({ path }) => ({
+      path,
+      namespace: 'never-called',
+    }));
+    builder.onLoad({ filter: /.*/, namespace: 'never-called' }, () => ({
+      contents: 'const same = (text) => text; export { same as default, same as decodeHTMLStrict };',
+    }));
+  },
+};
+
 /** Builds the script or the style of a page to one minified text. */
 async function bundled(file) {
   const { outputFiles, metafile } = await build({
@@ -16,6 +38,12 @@ async function bundled(file) {
     minify: true,
     write: false,
     metafile: true,
+    plugins: [parserOnly],
+    charset: 'utf8',
+    // Short names for what is private to the Markdown parser and to Preact; _meta is a member of results.
+    mangleProps:
+      /^_|Nonspace|Offset$|^(currentLine|closeUnmatchedBlocks|partiallyConsumedTab|acceptsLines|canContain|last(LineLength|MatchedContainer)|inlineParser|allClosed|oldtip|refmap|(num|orig)delims|can_(open|close)|(remove|handle|previous)(Delim|Bracket)\w*|processEmphasis|parse(Link|Close|Open|Back|Auto|Html|Ref|Ent|Inl|New|Bang|Str)\w*|delimiters|brackets|incorporateLine|finalize|sourcepos|entering|addChild|addLine|indented|subject|bulletChar|processInlines|insertAfter|insertBefore|unlink|lineNumber|listData)$/,
+    reserveProps: /^(_meta|lineOffset|next_offset|offset)$/,
     format: 'iife',
     // The browsers that MCP clients embed, and those of people, have had these features since 2023.
     target: ['chrome123', 'firefox120', 'safari17.5'],

@@ -2,15 +2,19 @@ import type { QueueItem } from '../contract/queue-items.ts';
 import { HeddleError } from '../core/errors.ts';
 import type { CallContext } from '../records/call-context.ts';
 import { readCalls } from '../records/read-calls.ts';
-import { valuesAt } from '../text/call-values.ts';
+import { cutValue, valuesAt } from '../text/call-values.ts';
 import { hasJudgementConditions, type ItemsFilter, matchingItems } from './matching-items.ts';
 import { readUnfinished, unfinishedOf } from './own-progress.ts';
 import type { QueueAccess } from './queue-access.ts';
 import { type ItemQuery, type ItemsWithFeedback, readItems } from './read-items.ts';
 import { rememberItems } from './shown-items.ts';
 
-/** An item with the values of its recorded call, or the error that kept the call from being read. */
-export type ItemWithValues = QueueItem & { call_values?: Record<string, unknown>; call_error?: HeddleError };
+/** An item with the values of its recorded call and why that call failed, or the error that kept the call from being read. */
+export type ItemWithValues = QueueItem & {
+  call_values?: Record<string, unknown>;
+  exception?: string;
+  call_error?: HeddleError;
+};
 
 /** Minimum length of a serialised item, in characters; it limits how many items are requested. */
 const minItemChars = 200;
@@ -62,9 +66,13 @@ export async function withCallValues(
   const calls = await readCalls(items, project, context.service);
   return items.map((item) => {
     const call = calls.get(item.call_id)!;
-    return call instanceof HeddleError
-      ? { ...item, call_error: call }
-      : { ...item, call_values: valuesAt(call, item.display_fields, maxValueChars) };
+    if (call instanceof HeddleError) return { ...item, call_error: call };
+    const call_values = valuesAt(call, item.display_fields, maxValueChars);
+    return {
+      ...item,
+      call_values,
+      ...(call.exception && { exception: String(cutValue(call.exception, maxValueChars)) }),
+    };
   });
 }
 

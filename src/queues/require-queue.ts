@@ -1,8 +1,9 @@
 import type { ServiceClient } from '../client/service-client.ts';
+import { pathSegment } from '../contract/identifiers.ts';
 import type { Queue } from '../contract/queues.ts';
 import { HeddleError } from '../core/errors.ts';
 import { requireProject } from '../records/require-project.ts';
-import { nearest, shortName } from '../text/names.ts';
+import { meantName, nearest, shortName } from '../text/names.ts';
 
 /** Queues among which the nearest are looked for. */
 const maxCandidates = 1000;
@@ -24,6 +25,37 @@ export async function requireQueue(id: string, project: string, service: Service
       hint: await nearestQueues(id, project, service),
     });
   }
+}
+
+/**
+ * Reads the queue with an id, or else the only one with a name, whatever its case.
+ * @throws HeddleError `not_found` for an unknown queue; its hint asks whether the nearest was meant.
+ */
+export async function findNamedQueue(idOrName: string, project: string, service: ServiceClient): Promise<Queue> {
+  const isId = pathSegment.safeParse(idOrName).success;
+  const byId = isId ? await requireQueue(idOrName, project, service).catch(asNotFound) : undefined;
+  if (byId && !(byId instanceof HeddleError)) return byId;
+  const queues = await service.call('queryQueues', { body: { project_id: project, limit: maxCandidates } });
+  const [named, ...others] = queues.filter(({ name }) => name.toLowerCase() === idOrName.toLowerCase());
+  if (named && others.length === 0) return named;
+  const meant = named
+    ? undefined
+    : meantName(
+        idOrName,
+        queues.flatMap(({ id, name }) => [name, id]),
+      );
+  throw new HeddleError({
+    code: 'not_found',
+    message: named
+      ? `Project ${project} has ${others.length + 1} queues named ${JSON.stringify(shortName(idOrName))}.`
+      : `Project ${project} has no queue ${JSON.stringify(shortName(idOrName))}.`,
+    hint: meant ? `Did you mean ${JSON.stringify(shortName(meant))}?` : await nearestQueues(idOrName, project, service),
+  });
+}
+
+function asNotFound(error: unknown): HeddleError {
+  if (error instanceof HeddleError && error.code === 'not_found') return error;
+  throw error;
 }
 
 /** Returns a hint that names the queues whose id or name is nearest, since a name is easily taken for an id. */

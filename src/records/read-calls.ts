@@ -69,7 +69,7 @@ async function readBatch(
 ): Promise<CallOrFailure[] | number> {
   if (service.facts.unsupportedOperations.has('queryCalls')) return concurrentReads;
   try {
-    const columns = columnsFor(paths);
+    const columns = columnsFor(['exception', ...paths]);
     const expand_columns = expandColumns(paths);
     const query = {
       project_id,

@@ -7,24 +7,11 @@ import type { Log } from '../core/log.ts';
 import type { Observer } from '../core/observer.ts';
 import type { Redactor } from '../core/secrets/redaction.ts';
 import { type ServerFactory, serverFactory } from '../mcp/server.ts';
-import { readProfiles } from '../settings/profiles.ts';
-import { environmentNames, type Inputs, type ResolvedSettings, resolveSettings } from '../settings/resolve-settings.ts';
+import { type Inputs, profileSettings, type ResolvedSettings, resolveProfile } from '../settings/resolve-settings.ts';
 import type { Credentials } from '../settings/secrets/credentials.ts';
 import { settingDefinitions } from '../settings/settings.ts';
 import { openRuntime, type Runtime } from './runtime.ts';
 import { cacheCredentials, fileStamp, type ReadCredentials } from './stored-credentials.ts';
-
-/** Settings that select the service and the account. Subjects take them from their profile only. */
-const profileSettings = [
-  'profile',
-  'baseUrl',
-  'inferenceUrl',
-  'weave',
-  'project',
-  'username',
-  'password',
-  'token',
-] as const;
 
 const subjectsFile = z.strictObject({
   subjects: z.record(z.string().min(1), z.string()),
@@ -50,8 +37,6 @@ export interface SubjectsOptions {
  */
 export class Subjects {
   readonly #options: SubjectsOptions;
-  /** The server's environment without the profile settings. */
-  readonly #environment: NodeJS.ProcessEnv;
   readonly #servers = new Map<string, { runtime: Runtime; createMcpServer: ServerFactory }>();
   #fileStamp = '';
   #assigned: SubjectsFile;
@@ -59,10 +44,7 @@ export class Subjects {
   /** @throws HeddleError `not_configured` when the file or a profile is unusable, or the server sets a profile setting. */
   constructor({ sources }: ResolvedSettings, options: SubjectsOptions) {
     checkProfileSettingsUnset(sources);
-    const profileVariables = profileSettings.flatMap(environmentNames);
-    const variables = Object.entries(options.inputs.environment);
     this.#options = options;
-    this.#environment = Object.fromEntries(variables.filter(([name]) => !profileVariables.includes(name)));
     this.#assigned = this.#readFile();
   }
 
@@ -118,15 +100,9 @@ export class Subjects {
   }
 
   #resolveProfile(profile: string): ResolvedSettings {
-    const { folders } = this.#options.inputs;
-    const profiles = readProfiles(folders);
     const hint = `Run \`heddle login --profile ${profile}\` as the user who runs this server.`;
-    if (!Object.hasOwn(profiles, profile)) throw notConfigured(`There is no profile "${profile}".`, hint);
-    const flags = { ...this.#options.inputs.flags, profile };
-    const resolved = resolveSettings({ flags, environment: this.#environment, folders, profiles });
     // Without a service, all subjects would share the sample data.
-    if (resolved.values.baseUrl === undefined) throw notConfigured(`Profile "${profile}" names no service.`, hint);
-    return resolved;
+    return resolveProfile(profile, this.#options.inputs, hint);
   }
 }
 

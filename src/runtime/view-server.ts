@@ -18,6 +18,9 @@ const host = '127.0.0.1';
 /** Time after the start in which the page gets the result of the first call, in milliseconds; later it would be stale. */
 const firstResultMs = 5_000;
 
+/** Characters of a result that a page may get at least: the limit of the settings is for models, which read it whole. */
+const minResultChars = 4_000_000;
+
 /** Time for a running call to end, in milliseconds. */
 const stopGraceMs = 5_000;
 
@@ -44,6 +47,7 @@ export async function startViewServer(
 ): Promise<ViewServer> {
   const view = views.find((candidate) => candidate.uri === uri)!;
   const html = await view.load();
+  const pageOptions = { ...options, maxResultChars: Math.max(options.maxResultChars, minResultChars) };
   const policy = contentPolicy(html);
   const token = newSecret();
   const session = newSecret();
@@ -65,7 +69,7 @@ export async function startViewServer(
   const callByName = async (name: unknown, args: unknown, signal: AbortSignal): Promise<unknown> => {
     const tool = options.tools.find((candidate) => candidate.name === name && view.tools.includes(candidate.name));
     if (!tool) throw new Refusal(404, 'Not found: this page does not use this tool');
-    const outcome = await runTool(tool, args, { signal }, options);
+    const outcome = await runTool(tool, args, { signal }, pageOptions);
     return 'error' in outcome ? outcome : { data: outcome.data };
   };
   // The first call loads code and starts the embedded service, so it begins while the browser starts.

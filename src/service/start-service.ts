@@ -16,6 +16,13 @@ export type { Account, ProjectGrants } from './admin/accounts.ts';
 export type { ItemFeedback, NewField } from './admin/import-feedback.ts';
 export { type CheckedImport, type ImportTarget, readImport } from './admin/import-items.ts';
 export type { Listing } from './admin/list-contents.ts';
+export type {
+  ContentKind,
+  ProjectReader,
+  StoredCall,
+  StoredItem,
+  StoredJudgement,
+} from './admin/project-reader.ts';
 export { restoreService } from './admin/restore-service.ts';
 export { openServiceStore, type Store } from './admin/service-store.ts';
 export { otlpCalls } from './otel/read-otlp-json.ts';

@@ -76,6 +76,38 @@ export function resolveSettings(inputs: Inputs): ResolvedSettings {
   };
 }
 
+/** Settings that select the service and the account. */
+export const profileSettings = [
+  'profile',
+  'baseUrl',
+  'inferenceUrl',
+  'weave',
+  'project',
+  'username',
+  'password',
+  'token',
+] as const;
+
+/**
+ * Resolves the settings of a profile, whose service and account neither flags nor the environment replace.
+ * @param hint the next step for a profile that does not exist or names no service.
+ * @throws HeddleError `not_configured` for such a profile, and as {@link resolveSettings} does.
+ */
+export function resolveProfile(
+  profile: string,
+  { flags, environment, folders }: Inputs,
+  hint = `Run \`heddle login --profile ${profile}\`.`,
+): ResolvedSettings {
+  const profiles = readProfiles(folders);
+  if (!Object.hasOwn(profiles, profile)) throw notConfigured(`There is no profile "${profile}".`, hint);
+  const variables: string[] = profileSettings.flatMap(environmentNames);
+  const others = Object.entries(environment).filter(([name]) => !variables.includes(name));
+  const inputs = { flags: { ...flags, profile }, environment: Object.fromEntries(others), folders, profiles };
+  const resolved = resolveSettings(inputs);
+  if (resolved.values.baseUrl !== undefined) return resolved;
+  throw notConfigured(`Profile "${profile}" names no service.`, hint);
+}
+
 /** Lists every environment variable that a setting is read from. */
 export function environmentNames(name: SettingName): string[] {
   const { environment, lowerCase, weave } = definitionOf(name);

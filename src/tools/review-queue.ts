@@ -63,6 +63,7 @@ const output = z.object({
         call_started_at: z.string(),
         call_values: z.record(z.string(), z.unknown()).optional(),
         call_error: errorMember.optional(),
+        exception: z.string().optional(),
         ...ownFeedback.shape,
       }),
     )
@@ -183,6 +184,7 @@ function reviewedItem({
   call_started_at,
   call_values,
   call_error,
+  exception,
 }: ItemWithValues): Omit<ReviewedItem, 'annotation_state'> {
   return {
     id,
@@ -191,5 +193,6 @@ function reviewedItem({
     call_started_at,
     ...(call_values && { call_values }),
     ...(call_error && { call_error }),
+    ...(exception && { exception }),
   };
 }

@@ -186,3 +186,38 @@ describe('heddle board', () => {
     expect(url).toMatch(/^http:\/\/127\.0\.0\.1:\d+\/#token=[\w-]{43}$/);
   });
 });
+
+describe('heddle board with the name of a queue', () => {
+  it('opens the queue with this name, whatever its case', async () => {
+    const environment = emptyHome(temporaryFolder());
+    const { queue_id } = (await call('create_queue', { name: 'Nurse review' }, environment)).result;
+    const { url, interrupt } = await startBoard(['nurse Review'], environment);
+    const { origin, hash } = new URL(url);
+    const token = new URLSearchParams(hash.slice(1)).get('token')!;
+    const { body } = await ask(`${origin}/session`, {
+      headers: { origin, 'content-type': 'application/json' },
+      body: { token },
+    });
+    expect(JSON.parse(body).arguments).toEqual({ queue_id });
+    expect(await interrupt()).toBe(0);
+  });
+
+  it('asks whether the nearest name was meant, and opens nothing', async () => {
+    const environment = emptyHome(temporaryFolder());
+    await call('create_queue', { name: 'Nurse review' }, environment);
+    const finished = await run(['board', '--no-open', 'Nurse reveiw'], environment);
+    expect(finished).toMatchObject({ code: 1, stdout: '' });
+    expect(finished.stderr).toContain('Project demo/support has no queue "Nurse reveiw".');
+    expect(finished.stderr).toContain('Did you mean "Nurse review"?');
+  });
+
+  it('names the ids when several queues have the name', async () => {
+    const environment = emptyHome(temporaryFolder());
+    await call('create_queue', { name: 'Twice', guidelines: 'a' }, environment);
+    await call('create_queue', { name: 'Twice', guidelines: 'b' }, environment);
+    const finished = await run(['board', '--no-open', 'twice'], environment);
+    expect(finished.code).toBe(1);
+    expect(finished.stderr).toContain('Project demo/support has 2 queues named "twice".');
+    expect(finished.stderr).toMatch(/That is the name of the queue with the id \S+, and of \S+: pass the id\./);
+  });
+});

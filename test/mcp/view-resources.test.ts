@@ -30,13 +30,13 @@ describe.each(['legacy', 'auto'] as const)('the Views of a client in the %s era'
     ]);
   });
 
-  it.each([review, evaluation])('are one HTML file of at most 60 kB that loads nothing: %s', async (uri) => {
+  it.each([review, evaluation])('are one HTML file of at most 100 kB that loads nothing: %s', async (uri) => {
     const { contents, ...cache } = await client.readResource({ uri });
     expect(contents).toHaveLength(1);
     const [content] = contents as { uri: string; mimeType: string; text: string; _meta: object }[];
     expect(content).toMatchObject({ uri, mimeType, _meta: { ui: { prefersBorder: true } } });
     expect(content!.text).toMatch(/^<!doctype html>/);
-    expect(Buffer.byteLength(content!.text)).toBeLessThanOrEqual(60_000);
+    expect(Buffer.byteLength(content!.text)).toBeLessThanOrEqual(100_000);
     expect(content!.text.match(/<\/script/gi)).toHaveLength(1);
     // Names of namespaces are not loaded.
     expect(content!.text).not.toMatch(/https?:(?!\/\/www\.w3\.org\/)|@import|\/\* (script|style) \*\//);

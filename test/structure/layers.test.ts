@@ -54,6 +54,8 @@ const packageHomes: Record<string, string[]> = {
   pg: ['service'],
   commander: ['cli'],
   preact: ['board'],
+  commonmark: ['board'],
+  diff: ['board'],
   'prom-client': ['telemetry'],
   '@opentelemetry/api': ['telemetry'],
   'jsonc-parser': ['client-setup'],

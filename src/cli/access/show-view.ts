@@ -1,7 +1,8 @@
 import { createHash } from 'node:crypto';
 import type { Command } from 'commander';
+import type { McpServerOptions } from '../../mcp/server.ts';
 import { closeRuntime, logUncaught, stopSignal, untilAborted } from '../../runtime/process-lifecycle.ts';
-import { openRuntime } from '../../runtime/runtime.ts';
+import { openRuntime, type Runtime } from '../../runtime/runtime.ts';
 import { startViewServer } from '../../runtime/view-server.ts';
 import type { ResolvedSettings } from '../../settings/resolve-settings.ts';
 import { invocation } from '../invocation.ts';
@@ -13,9 +14,9 @@ import { runtimeOptions } from './runtime-options.ts';
 
 interface ShownView {
   uri: `ui://${string}`;
-  /** Tool whose result the View shows, and its arguments. */
+  /** Tool whose result the View shows, and its arguments, or a function that checks and returns them. */
   tool: string;
-  args: Record<string, unknown>;
+  args: Record<string, unknown> | ((options: McpServerOptions) => Promise<Record<string, unknown>>);
   /** Noun for the View in what is printed. */
   noun: string;
   /** False to print the address only. */
@@ -55,7 +56,8 @@ export async function showView(
   logUncaught(control, runtime.log);
   const stop = stopSignal(control);
   const ports = keepsPort ? portsOf(settings) : [];
-  const server = await startViewServer(uri, args, runtime.serverOptions, ports);
+  const viewArguments = typeof args === 'object' ? args : await checked(args, runtime);
+  const server = await startViewServer(uri, viewArguments, runtime.serverOptions, ports);
   const removePage = open ? await openBrowser(server.url) : undefined;
   printLine(
     removePage
@@ -72,4 +74,17 @@ export async function showView(
   await server.stop();
   await closeRuntime(runtime, undefined);
   control.exit(0);
+}
+
+/** Returns what `check` finds, or closes the runtime and throws its error. */
+async function checked<Value>(
+  check: (options: McpServerOptions) => Promise<Value>,
+  { serverOptions, close }: Runtime,
+): Promise<Value> {
+  try {
+    return await check(serverOptions);
+  } catch (error) {
+    await close();
+    throw error;
+  }
 }

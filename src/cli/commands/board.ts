@@ -1,6 +1,7 @@
 import type { Command } from 'commander';
+import { findNamedQueue } from '../../queues/require-queue.ts';
 import { showView } from '../access/show-view.ts';
-import { addSettingFlags, runtimeFlags } from '../usage/flags.ts';
+import { addSettingFlags, requireProjectSetting, runtimeFlags } from '../usage/flags.ts';
 import { explain } from '../usage/help.ts';
 
 /** Adds `heddle board`, which shows the review board in the person's browser. */
@@ -8,14 +9,20 @@ export function addBoard(program: Command): void {
   const board = program
     .command('board')
     .description('judge the items of a queue in your browser, until Ctrl-C')
-    .argument('[queue]', 'id of the queue; without it, you choose one in the browser')
+    .argument('[queue]', 'id or name of the queue; without it, you choose one in the browser')
     .option('--no-open', 'only print the address');
-  explain(board, { examples: ['heddle board', 'heddle board support-triage'], page: 'docs/board.md' });
-  addSettingFlags(board, runtimeFlags).action((queue_id: string | undefined, { open }: { open: boolean }) =>
+  explain(board, {
+    examples: ['heddle board', 'heddle board support-triage', "heddle board 'Nurse review'"],
+    page: 'docs/board.md',
+  });
+  addSettingFlags(board, runtimeFlags).action((queue: string | undefined, { open }: { open: boolean }) =>
     showView(board, {
       uri: 'ui://heddle/review',
       tool: 'review_queue',
-      args: queue_id === undefined ? {} : { queue_id },
+      args: async ({ service, project }) => {
+        if (queue === undefined) return {};
+        return { queue_id: (await findNamedQueue(queue, requireProjectSetting(project), await service())).id };
+      },
       noun: 'board',
       open,
       keepsPort: true,

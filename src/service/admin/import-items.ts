@@ -12,6 +12,7 @@ import { toCallRow } from '../storage/call-rows.ts';
 import type { Database, Transaction } from '../storage/database.ts';
 import { newIds } from '../storage/ids.ts';
 import { inChunks } from '../storage/in-chunks.ts';
+import { insertRows } from '../storage/insert-rows.ts';
 import { newQueue } from '../storage/queue-rows.ts';
 import { checkArguments } from './check-arguments.ts';
 import { addFeedback, feedbackLine, feedbackMembers, type NewFeedback, type NewField } from './import-feedback.ts';
@@ -243,12 +244,9 @@ export async function ensureQueue(
 
 /** Stores the calls of steps, which are no items. A call that is stored already is not changed. */
 async function addSteps(transaction: Transaction, steps: readonly NewItem[], project_id: string): Promise<void> {
-  for (const batch of inBatches(steps, rowsPerInsert)) {
-    await transaction
-      .insertInto('calls')
-      .values(batch.map((step) => callRowOf(step, project_id)))
-      .onConflict((conflict) => conflict.columns(['project_id', 'id']).doNothing())
-      .execute();
+  for (const batch of inBatches(steps, itemsPerStep)) {
+    const calls = batch.map((step) => callRowOf(step, project_id));
+    await insertRows(transaction, 'calls', calls, ['project_id', 'id']);
   }
 }
 
@@ -328,7 +326,7 @@ async function completeJudged(
           updated_at: now,
         }));
   });
-  for (const batch of inBatches(progress, rowsPerInsert)) {
+  for (const batch of inBatches(progress, progressPerInsert)) {
     await transaction
       .insertInto('annotator_progress')
       .values(batch)
@@ -345,8 +343,9 @@ async function completeJudged(
   }
 }
 
+const itemsPerStep = 1024;
 /** Stays below the database engines' limits on parameters. */
-const rowsPerInsert = 100;
+const progressPerInsert = 100;
 
 /** Adds items and their calls to an existing queue in a write transaction. The new ids sort in the order of the list. */
 export async function addItems(
@@ -358,38 +357,29 @@ export async function addItems(
   const now = new Date().toISOString();
   const ids = newIds(items.length);
   let added = 0;
-  for (let start = 0; start < items.length; start += rowsPerInsert) {
-    const chunk = items.slice(start, start + rowsPerInsert);
-    await transaction
-      .insertInto('calls')
-      .values(chunk.map((item) => callRowOf(item, project_id)))
-      .onConflict((conflict) => conflict.columns(['project_id', 'id']).doNothing())
-      .execute();
-    const { numInsertedOrUpdatedRows } = await transaction
-      .insertInto('queue_items')
-      .values(
-        chunk.map((item, index) => ({
-          id: ids[start + index]!,
-          project_id,
-          queue_id,
-          call_id: item.call_id,
-          call_started_at: item.call_started_at,
-          call_ended_at: item.call_ended_at ?? null,
-          call_op_name: item.call_op_name,
-          call_trace_id: item.call_trace_id,
-          annotation_state: item.annotation_state,
-          display_fields: JSON.stringify(item.display_fields),
-          added_by: item.added_by ?? addedBy ?? null,
-          annotator_user_id: null,
-          created_at: now,
-          created_by: addedBy ?? 'import',
-          updated_at: now,
-          deleted_at: null,
-        })),
-      )
-      .onConflict((conflict) => conflict.columns(['project_id', 'queue_id', 'call_id']).doNothing())
-      .executeTakeFirstOrThrow();
-    added += Number(numInsertedOrUpdatedRows);
+  for (let start = 0; start < items.length; start += itemsPerStep) {
+    const chunk = items.slice(start, start + itemsPerStep);
+    const calls = chunk.map((item) => callRowOf(item, project_id));
+    await insertRows(transaction, 'calls', calls, ['project_id', 'id']);
+    const rows = chunk.map((item, index) => ({
+      id: ids[start + index]!,
+      project_id,
+      queue_id,
+      call_id: item.call_id,
+      call_started_at: item.call_started_at,
+      call_ended_at: item.call_ended_at ?? null,
+      call_op_name: item.call_op_name,
+      call_trace_id: item.call_trace_id,
+      annotation_state: item.annotation_state,
+      display_fields: JSON.stringify(item.display_fields),
+      added_by: item.added_by ?? addedBy ?? null,
+      annotator_user_id: null,
+      created_at: now,
+      created_by: addedBy ?? 'import',
+      updated_at: now,
+      deleted_at: null,
+    }));
+    added += await insertRows(transaction, 'queue_items', rows, ['project_id', 'queue_id', 'call_id']);
     onProgress?.({ phase: 'writing', done: start + chunk.length, total: items.length });
   }
   return { added, duplicates: items.length - added };

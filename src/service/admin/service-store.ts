@@ -8,6 +8,7 @@ import { addAccount, grantProjects, listAccounts, type ProjectGrants, revokeProj
 import { checkArguments } from './check-arguments.ts';
 import { type ImportTarget, importItems } from './import-items.ts';
 import { listContents } from './list-contents.ts';
+import { listStoredProjects, readerOf } from './project-reader.ts';
 
 const messages = z.array(z.looseObject({ role: z.string() })).min(1);
 
@@ -44,6 +45,8 @@ export async function openServiceStore(urlOrPath: string) {
     putObject: (kind: StorableKind, projectId: string, name: string, value: unknown) =>
       putObject(database, kind, projectId, name, value),
     list: (projectId?: string) => database.read((transaction) => listContents(transaction, projectId)),
+    projects: () => listStoredProjects(database),
+    reader: (projectId: string) => readerOf(database, projectId),
     integrityCheck: () => database.integrityCheck(),
     close: () => database.close(),
   };

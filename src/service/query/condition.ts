@@ -71,6 +71,8 @@ export interface Condition {
   paths: string[];
   /** How many times `accepts` reads all characters of a record, at most. */
   scans: number;
+  /** The conditions that must all hold, if it is made of several. */
+  conjuncts?: readonly Condition[];
 }
 
 type Narrowing = Pick<Condition, 'parts' | 'isExact'>;
@@ -133,6 +135,7 @@ export function allOf(conditions: readonly Condition[]): Condition {
     accepts: (record) => conditions.every(({ accepts }) => accepts(record)),
     parts: conditions.flatMap(({ parts }) => parts),
     isExact: conditions.every(({ isExact }) => isExact),
+    conjuncts: conditions.flatMap((condition) => condition.conjuncts ?? [condition]),
     ...readBy(conditions),
   };
 }
@@ -172,15 +175,15 @@ function narrowedByAny(conditions: readonly Condition[]): Narrowing {
   return { parts: [{ condition, ...about }], isExact: conditions.every(({ isExact }) => isExact) };
 }
 
-function oppositeOf({ accepts, parts, isExact, ...read }: Condition): Condition {
+function oppositeOf({ accepts, parts, isExact, paths, scans }: Condition): Condition {
   const [part] = parts;
   // A comparison with null is null, and so would be its opposite.
   const isFalse = sql<SqlBool>`not coalesce(${joinParts(parts)}, false)`;
   const opposite = (parts.length === 1 && part?.opposite) || { condition: isFalse };
-  return { accepts: (record) => !accepts(record), parts: isExact ? [opposite] : [], isExact, ...read };
+  return { accepts: (record) => !accepts(record), parts: isExact ? [opposite] : [], isExact, paths, scans };
 }
 
-/** A condition that reads columns only, which are short, or whose members the compiler has counted. */
+/** A condition that reads columns only, which are short. */
 const readsNothing: Pick<Condition, 'paths' | 'scans'> = { paths: [], scans: 0 };
 
 /** Returns the condition that a column has one of some values. */
@@ -252,6 +255,8 @@ function exactly(part: ConditionPart): Narrowing {
 /** An operand of an expression: a value of a record, a constant, or a condition. */
 interface Operand {
   valueIn: (record: ComparedRecord) => unknown;
+  /** The paths of the members that `valueIn` reads. */
+  paths: string[];
   /** The path of `$getField`. */
   path?: string;
   /** The value of `$literal`. */
@@ -259,12 +264,17 @@ interface Operand {
   condition?: Condition;
 }
 
-function asCondition({ valueIn, condition }: Operand): Condition {
-  return condition ?? { accepts: (record) => valueIn(record) === true, ...unnarrowed, ...readsNothing };
+function asCondition({ valueIn, paths, condition }: Operand): Condition {
+  return condition ?? { accepts: (record) => valueIn(record) === true, ...unnarrowed, paths, scans: 0 };
 }
 
 function asOperand(condition: Condition): Operand {
-  return { valueIn: condition.accepts, condition };
+  return { valueIn: condition.accepts, paths: condition.paths, condition };
+}
+
+/** Returns what a condition on operands reads; the compiler counts the scans. */
+function readByOperands(operands: readonly Operand[]): Pick<Condition, 'paths' | 'scans'> {
+  return { paths: operands.flatMap(({ paths }) => paths), scans: 0 };
 }
 
 class Compiler {
@@ -291,7 +301,7 @@ class Compiler {
     switch (operator) {
       case '$literal':
         if (!isShort(value)) this.scans += 1;
-        return { valueIn: () => value, literal: value };
+        return { valueIn: () => value, paths: [], literal: value };
       case '$getField':
         return this.#field(value);
       case '$and':
@@ -332,8 +342,9 @@ class Compiler {
     this.paths.push(path);
     this.scans += 1;
     // Times compare as numbers: seconds since 1970, as the public service has them.
-    if (timeFields.has(path)) return { path, valueIn: ({ members }) => secondsOf(fieldAt(members, path)) };
-    return { path, valueIn: ({ members }) => fieldAt(members, path) };
+    if (timeFields.has(path))
+      return { path, paths: [path], valueIn: ({ members }) => secondsOf(fieldAt(members, path)) };
+    return { path, paths: [path], valueIn: ({ members }) => fieldAt(members, path) };
   }
 
   #membership(operand: Operand, members: readonly Operand[]): Operand {
@@ -345,7 +356,11 @@ class Compiler {
       });
     };
     const literals = members.map(({ literal }) => literal);
-    return asOperand({ accepts, ...this.#equality(operand.path ?? '', literals), ...readsNothing });
+    return asOperand({
+      accepts,
+      ...this.#equality(operand.path ?? '', literals),
+      ...readByOperands([operand, ...members]),
+    });
   }
 
   #equality(path: string, values: readonly unknown[]): Narrowing {
@@ -374,7 +389,11 @@ class Compiler {
     };
     const { path = '' } = left!;
     const first = this.#columns.times.includes(path) ? firstTime(right!.literal, isStrict) : undefined;
-    return asOperand({ accepts, ...(first === undefined ? unnarrowed : since(path, first)), ...readsNothing });
+    return asOperand({
+      accepts,
+      ...(first === undefined ? unnarrowed : since(path, first)),
+      ...readByOperands([left!, right!]),
+    });
   }
 
   #contains(value: unknown): Operand {
@@ -390,7 +409,11 @@ class Compiler {
     const literal = part.literal === undefined ? undefined : textIn(part, new ComparedRecord({}));
     const accepts = (record: ComparedRecord): boolean =>
       includesText(textIn(whole, record), literal ?? textIn(part, record));
-    return asOperand({ accepts, ...this.#containment(whole.path ?? '', part.literal, ignoresCase), ...readsNothing });
+    return asOperand({
+      accepts,
+      ...this.#containment(whole.path ?? '', part.literal, ignoresCase),
+      ...readByOperands([whole, part]),
+    });
   }
 
   #containment(path: string, text: unknown, ignoresCase: boolean): Narrowing {
@@ -416,10 +439,10 @@ class Compiler {
     const operand = this.operand(input);
     if (operand.literal !== undefined) {
       const literal = convert(operand.literal, new ComparedRecord({}));
-      return { valueIn: () => literal, literal };
+      return { valueIn: () => literal, paths: [], literal };
     }
     this.scans += 1;
-    return { valueIn: (record) => convert(operand.valueIn(record), record) };
+    return { valueIn: (record) => convert(operand.valueIn(record), record), paths: operand.paths };
   }
 
   /** Returns the column with the JSON of the value at a path, or of the value that contains it. */

@@ -18,7 +18,16 @@ import type { Database, Transaction } from '../storage/database.ts';
 import type { Tables } from '../storage/database-tables.ts';
 import { totalMemoryOf } from '../storage/memory-bytes.ts';
 import { filterCondition } from './calls-filter.ts';
-import { allOf, ComparedRecord, type ConditionPart, compileCondition, isOneOf, joinParts } from './condition.ts';
+import {
+  allOf,
+  ComparedRecord,
+  type Condition,
+  type ConditionPart,
+  compileCondition,
+  isOneOf,
+  joinParts,
+} from './condition.ts';
+import { kindsIn, type MemberIndex, MemberIndexes, readIndexedIds } from './member-order.ts';
 import { compareValues, fieldAt, type SortValue, sortValueOf } from './sort-records.ts';
 
 const eb = expressionBuilder<Tables, 'calls'>();
@@ -37,6 +46,9 @@ interface Plan {
   parts: ConditionPart[];
   /** Tests what the conditions leave open; undefined if they leave nothing open. */
   accepts: ((call: ComparedRecord) => boolean) | undefined;
+  /** The part of the test that reads only the name of the operation, and the rest; undefined if there is none. */
+  acceptsName?: Plan['accepts'];
+  acceptsRest?: Plan['accepts'];
   /** The paths that the test reads. */
   paths: string[];
   /** How many times the test reads all characters of a call, at most. */
@@ -63,10 +75,24 @@ function planOf(
   const conditions = [isOneOf('project_id', [project_id]), filterCondition(filter ?? {})];
   if (query) conditions.push(compileCondition(query.$expr, columns));
   const open = conditions.filter(({ isExact }) => !isExact);
-  const { accepts, paths, scans } = allOf(open);
-  const test = open.length > 0 ? accepts : undefined;
-  return { project_id, parts: allOf(conditions).parts, accepts: test, paths, scans, budget };
+  const { paths, scans, conjuncts = [] } = allOf(open);
+  const tests = conjuncts.filter(({ isExact }) => !isExact);
+  return {
+    project_id,
+    parts: allOf(conditions).parts,
+    accepts: testOf(tests),
+    acceptsName: testOf(tests.filter(readsNameOnly)),
+    acceptsRest: testOf(tests.filter((test) => !readsNameOnly(test))),
+    paths,
+    scans,
+    budget,
+  };
 }
+
+const testOf = (conditions: readonly Condition[]): Plan['accepts'] =>
+  conditions.length > 0 ? allOf(conditions).accepts : undefined;
+
+const readsNameOnly = ({ paths }: Condition): boolean => paths.length > 0 && paths.every((path) => path === 'op_name');
 
 /** The conditions on columns that an index serves. */
 const indexed = new Map<string, readonly string[]>([
@@ -106,10 +132,13 @@ async function withOperations(database: Database, plan: Plan, purpose: 'page' | 
   const isTest = ({ about }: ConditionPart): boolean => about?.column === 'op_name' && about.is !== 'equal';
   const tests = plan.parts.filter(isTest);
   if (tests.length === 0 || !isServedByOperations(plan)) return plan;
-  const passed = await database.read((transaction) => namesThatPass(transaction, plan.project_id, tests));
+  const found = await database.read((transaction) => namesThatPass(transaction, plan.project_id, tests));
+  const { acceptsName } = plan;
+  const passed = acceptsName ? found?.filter((op_name) => acceptsName(new ComparedRecord({ op_name }))) : found;
   const named = passed?.length === 0 ? noOperation : isOneOf('op_name', passed ?? []).parts[0];
   if (passed === undefined || named === undefined) return plan;
-  const narrowed = { ...plan, parts: [...plan.parts.filter((part) => !isTest(part)), named] };
+  const parts = [...plan.parts.filter((part) => !isTest(part)), named];
+  const narrowed = { ...plan, parts, accepts: plan.acceptsRest };
   if (passed.length < 2 || purpose === 'count') return narrowed;
   const isLarge = await database.read((transaction) =>
     transaction
@@ -194,23 +223,121 @@ async function* inOrder(database: Database, plan: Plan, page: Page): AsyncGenera
     const inOperation = others.length > 0 ? others : [{ field: 'id', direction: 'asc' } as const];
     yield* byOperation(database, plan, { ...page, sortBy: [first, ...inOperation] });
   } else {
-    yield* bySortedPlaces(database, plan, page);
+    yield* byMembers(database, plan, page);
   }
 }
 
-/** Yields calls in an order that no index has. */
+/** Number of calls up to which they are sorted in memory although there is an index of the member, or without creating one. */
+const maxSorted = 5000;
+const maxSortedWithoutIndex = 20_000;
+
+/** Number of calls in the order of an index of which hardly any match, after which all that match are sorted instead. */
+const maxInVain = 40_000;
+
+/** The indexes of members in each database. */
+const memberIndexesOf = new WeakMap<Database, MemberIndexes>();
+
+/** Yields calls in an order in which they are not stored. */
+async function* byMembers(database: Database, plan: Plan, page: Page): AsyncGenerator<RecordedCall[], void, undefined> {
+  const indexes = memberIndexesOf.get(database) ?? new MemberIndexes(database);
+  memberIndexesOf.set(database, indexes);
+  const index = indexes.indexFor(page.sortBy);
+  const isReady = index !== undefined && (await indexes.isReady(index, plan.project_id));
+  const isForAll = plan.parts.length === 1 && !plan.accepts;
+  if (index && !(isReady && isForAll)) {
+    // Few calls that match are faster found and sorted than looked for in the order of the index.
+    const maxFound = isReady ? maxSorted : maxSortedWithoutIndex;
+    const found = yield* bySortedPlaces(database, plan, page, maxFound);
+    if (found <= maxFound) return;
+    if (!isReady) await indexes.create(index);
+  }
+  if (index && (isReady || (await indexes.isReady(index, plan.project_id))))
+    yield* byIndex(database, plan, page, index);
+  else yield* bySortedPlaces(database, plan, page);
+}
+
+/** Yields calls that it sorts in memory; none if there are more than `maxFound`. Returns the number of those that match. */
 async function* bySortedPlaces(
   database: Database,
   plan: Plan,
   { sortBy, read, offset, limit }: Page,
-): AsyncGenerator<RecordedCall[], void, undefined> {
-  const places = await sortCalls(database, plan, sortBy, offset + limit);
-  yield* readInOrder(database, plan, places.slice(offset), read);
+  maxFound = Number.MAX_SAFE_INTEGER - 1,
+): AsyncGenerator<RecordedCall[], number, undefined> {
+  const { places, found } = await sortCalls(database, plan, sortBy, { count: offset + limit, maxFound });
+  if (found <= maxFound) yield* readInOrder(database, { ...plan, accepts: undefined }, places.slice(offset), read);
   releasePlaces(plan, places);
+  return found;
 }
 
 function releasePlaces({ budget }: Plan, places: readonly SortableCall[]): void {
   for (const { heldBytes } of places) budget.release(heldBytes);
+}
+
+/** Yields calls in the order of an index of their member. */
+async function* byIndex(
+  database: Database,
+  plan: Plan,
+  page: Page,
+  index: MemberIndex,
+): AsyncGenerator<RecordedCall[], void, undefined> {
+  const { sortBy, read, offset, limit } = page;
+  const { project_id, accepts, budget } = plan;
+  const { direction } = sortBy[0]!;
+  // A call whose value has just been recorded could be met a second time.
+  const known = new Set<string>();
+  let [toSkip, wanted, matched] = [offset, limit, 0];
+  for (const kind of kindsIn(direction, index)) {
+    let size = maxBatchCalls;
+    for (let start = 0, hasMore = true; hasMore; start += size, size = Math.min(2 * size, maxSearched)) {
+      await nextTurn();
+      const part = { project_id, kind, direction, limit: size, offset: start };
+      const ids = await database.read((transaction) => readIndexedIds(transaction, index, part));
+      hasMore = ids.length === size;
+      for (const batch of inBatches(ids, maxBatchCalls)) {
+        const added = batch.filter((id) => !known.has(id));
+        budget.hold(added.length * bytesPerPlace);
+        for (const id of added) known.add(id);
+        const matching = await readMatching(database, plan, added);
+        matched += matching.length;
+        // Without a test, the values of calls to skip need not be read.
+        const skipped = accepts ? 0 : Math.min(toSkip, matching.length);
+        toSkip -= skipped;
+        const places = accepts ? matching : matching.slice(skipped, skipped + wanted);
+        for await (const calls of readInOrder(database, plan, places, read)) {
+          const chosen = calls.slice(toSkip, toSkip + wanted);
+          toSkip = Math.max(0, toSkip - calls.length);
+          wanted -= chosen.length;
+          if (chosen.length > 0) yield chosen;
+          if (wanted === 0) return;
+        }
+      }
+      if (known.size > maxInVain && matched < known.size / 100) {
+        yield* bySortedPlaces(database, plan, { ...page, offset: offset + limit - wanted, limit: wanted });
+        return;
+      }
+    }
+  }
+}
+
+/** Returns the places of those of some calls that satisfy the conditions of a plan, in the order of the calls. */
+async function readMatching(
+  database: Database,
+  { project_id, parts }: Plan,
+  ids: readonly string[],
+): Promise<Pick<SortableCall, 'id' | 'memory_bytes'>[]> {
+  if (ids.length === 0) return [];
+  const rows = await database.read((transaction) => {
+    // Its limit keeps the engines from merging the inner query with the conditions, which would bring other indexes into play.
+    const some = transaction
+      .selectFrom('calls')
+      .selectAll()
+      .where('project_id', '=', project_id)
+      .where('id', 'in', ids)
+      .limit(ids.length);
+    return transaction.selectFrom(some.as('calls')).select(['id', 'memory_bytes']).where(joinParts(parts)).execute();
+  });
+  const byId = new Map(rows.map((row) => [row.id, row]));
+  return ids.flatMap((id) => byId.get(id) ?? []);
 }
 
 /** Returns whether the index of operations serves a plan best: no condition has another index, which may find few calls. */
@@ -552,13 +679,16 @@ interface SortableCall {
 /** The memory of a place without its texts, in bytes. */
 const bytesPerPlace = 100;
 
-/** Returns the places of the first `count` calls of a selection in an order that the database does not know. */
+/**
+ * Returns the places of the first `count` calls of a selection in an order in which they are not stored, and the number of all, but
+ * no more than one beyond `maxFound`.
+ */
 async function sortCalls(
   database: Database,
   plan: Plan,
   sortBy: readonly SortKey[],
-  count: number,
-): Promise<SortableCall[]> {
+  { count, maxFound }: { count: number; maxFound: number },
+): Promise<{ places: SortableCall[]; found: number }> {
   const fields = sortBy.map(({ field }) => field);
   const { budget } = plan;
   const places: SortableCall[] = [];
@@ -587,13 +717,15 @@ async function sortCalls(
     return { id: row.id, memory_bytes: row.memory_bytes, values, heldBytes };
   };
   const columns = [...(needsCalls ? smallColumns : sorted), ...read];
-  const scan = { direction: 'asc', columns, offset: 0, limit: Number.MAX_SAFE_INTEGER } as const;
-  for await (const found of inOrderOfStart(database, plan, scan, toPlace)) {
-    places.push(...found);
+  const scan = { direction: 'asc', columns, offset: 0, limit: maxFound + 1 } as const;
+  let found = 0;
+  for await (const more of inOrderOfStart(database, plan, scan, toPlace)) {
+    places.push(...more);
+    found += more.length;
     if (places.length > 2 * count + maxBatchCalls) keepFirst();
   }
   keepFirst();
-  return places;
+  return { places, found };
 }
 
 /** Returns a row with the values of JSON columns; a missing value of inputs or attributes is an empty object. */
@@ -606,12 +738,14 @@ function withValues(row: CallRow, read: readonly JsonColumn[]): object {
   return values;
 }
 
+/** Reads calls in the order of their places, and yields those that the test of the plan accepts. */
 async function* readInOrder(
   database: Database,
   plan: Plan,
-  places: readonly SortableCall[],
+  places: readonly Pick<SortableCall, 'id' | 'memory_bytes'>[],
   read: readonly JsonColumn[],
 ): AsyncGenerator<RecordedCall[], void, undefined> {
+  const accepted = callIfAccepted(plan);
   for (const sized of inBatchesBySize(places, maxBatchBytes, memoryOf)) {
     for (const batch of inBatches(sized, maxBatchCalls)) {
       await nextTurn();
@@ -619,8 +753,8 @@ async function* readInOrder(
       await plan.budget.reserve(bytes);
       const calls: RecordedCall[] = [];
       for (const row of await readRows(database, plan, batch, [...smallColumns, ...read])) {
-        await plan.budget.parse(row.memory_bytes);
-        calls.push(toCall(row));
+        const call = await accepted(row);
+        if (call) calls.push(call);
       }
       if (calls.length > 0) yield calls;
       plan.budget.release(bytes);

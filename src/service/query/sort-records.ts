@@ -4,7 +4,7 @@ import type { RequestBudget } from '../request-budget.ts';
 
 type Direction = Pick<SortKey, 'direction'>;
 
-/** The form in which a member is compared: a number, or a text; undefined for a missing value. */
+/** The form in which a member is compared: a number, or a text with the order of its bytes; undefined for a missing value. */
 export type SortValue = number | string | undefined;
 
 /** Returns the value of a record at a dotted path; undefined if there is none. */
@@ -15,7 +15,16 @@ export function fieldAt(record: object, path: string): unknown {
 /** Returns a value in the form in which it is compared, which is made once: it may be large. */
 export function sortValueOf(value: unknown): SortValue {
   if (value === undefined || value === null) return undefined;
-  return typeof value === 'number' || typeof value === 'string' ? value : JSON.stringify(value);
+  return typeof value === 'number' ? value : inByteOrder(typeof value === 'string' ? value : JSON.stringify(value));
+}
+
+/** Returns a text that compares with others as their bytes in UTF-8 do, which is the order of the database engines. */
+function inByteOrder(text: string): string {
+  return text.replaceAll(/[\ud800-\uffff]/g, (unit) => {
+    const code = unit.charCodeAt(0);
+    // Half characters come after all others.
+    return String.fromCharCode(code < 0xe000 ? code + 0x2000 : code - 0x800);
+  });
 }
 
 /**
@@ -43,7 +52,10 @@ export async function sortRecords<Row>(
   return sortable.sort((a, b) => compareValues(a.values, b.values, keys)).map(({ row }) => row);
 }
 
-/** Compares the values of two records for some keys. A record without a value comes last in both directions. */
+/**
+ * Compares the values of two records for some keys. Numbers come before texts. A record without a value comes last in both
+ * directions.
+ */
 export function compareValues(a: readonly SortValue[], b: readonly SortValue[], keys: readonly Direction[]): number {
   for (const [index, { direction }] of keys.entries()) {
     const order = compareValue(a[index], b[index], direction);
@@ -56,7 +68,6 @@ function compareValue(a: SortValue, b: SortValue, direction: Direction['directio
   if (a === b) return 0;
   if (a === undefined) return 1;
   if (b === undefined) return -1;
-  const [left, right] = typeof a === 'number' && typeof b === 'number' ? [a, b] : [String(a), String(b)];
-  if (left === right) return 0;
-  return left < right === (direction === 'asc') ? -1 : 1;
+  const isBefore = typeof a === typeof b ? a < b : typeof a === 'number';
+  return isBefore === (direction === 'asc') ? -1 : 1;
 }

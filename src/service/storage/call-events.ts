@@ -1,12 +1,13 @@
 import type { EndedCall, StartedCall } from '../../contract/calls.ts';
 import type { ResultOf } from '../../contract/endpoints.ts';
-import { inBatches, inBatchesBySize } from '../../core/in-batches.ts';
+import { inBatches } from '../../core/in-batches.ts';
 import { normalizeTimestamp } from '../../core/timestamps.ts';
 import { toCallRow, toJson } from './call-rows.ts';
 import type { Transaction } from './database.ts';
 import type { Tables } from './database-tables.ts';
 import { newIds } from './ids.ts';
 import { deleteByIds, inChunks } from './in-chunks.ts';
+import { insertRows } from './insert-rows.ts';
 import { memoryBytesOf } from './memory-bytes.ts';
 
 type IdentifiedStart = StartedCall & { id: string; trace_id: string };
@@ -15,8 +16,6 @@ type CallChange = Tables['early_call_ends'];
 
 /** Stays below the database engines' limits on parameters. */
 const rowsPerInsert = 100;
-/** Keeps an insert from blocking the event loop. */
-const bytesPerInsert = 2 * 1024 * 1024;
 
 /**
  * Records starts and ends of calls of any projects, in a write transaction. What is recorded does not change: of several
@@ -66,19 +65,18 @@ async function recordEventsOf(
     const { id } = start;
     if (recorded.has(id) || deleted.has(id) || newCalls.has(id)) continue;
     const newCall = toNewCallRow(start, account);
-    newCalls.set(id, { ...newCall, display_name: pendingChanges.get(id)?.display_name ?? newCall.display_name });
+    newCall.display_name = pendingChanges.get(id)?.display_name ?? newCall.display_name;
+    newCalls.set(id, newCall);
   }
   const pendingEnds = new Map<string, CallChange>();
   for (const end of ends.map(toCallChange)) {
     if (pendingChanges.get(end.id)?.ended_at) continue;
     const newCall = newCalls.get(end.id);
-    if (newCall) newCalls.set(end.id, withEnd(newCall, end));
+    if (newCall) endNewCall(newCall, end);
     else if (recorded.has(end.id)) await endCall(transaction, end);
     else if (!deleted.has(end.id) && !pendingEnds.has(end.id)) pendingEnds.set(end.id, end);
   }
-  for (const rows of insertsOf([...newCalls.values()])) {
-    await transaction.insertInto('calls').values(rows).execute();
-  }
+  await insertRows(transaction, 'calls', [...newCalls.values()]);
   const startedLate = [...newCalls.keys()].filter((id) => pendingChanges.has(id));
   for (const id of startedLate) await applyPendingEnd(transaction, project_id, id);
   await deleteByIds(transaction, 'early_call_ends', project_id, startedLate);
@@ -95,13 +93,6 @@ async function applyPendingEnd(transaction: Transaction, project_id: string, id:
     .where('id', '=', id)
     .executeTakeFirst();
   if (change?.ended_at) await endCall(transaction, change);
-}
-
-/** Splits rows into lists that one statement each inserts, without blocking the event loop for long. */
-function* insertsOf(rows: readonly Tables['calls'][]): Generator<Tables['calls'][]> {
-  for (const list of inBatchesBySize(rows, bytesPerInsert, ({ memory_bytes }) => memory_bytes)) {
-    yield* inBatches(list, rowsPerInsert);
-  }
 }
 
 /** Returns what is stored about calls: their rows, whether they were deleted, and the pending changes, without the values. */
@@ -166,10 +157,9 @@ function toCallChange({ project_id, id, ended_at, exception, output, summary }: 
 }
 
 /** Ends a new call that has not ended. */
-function withEnd(call: Tables['calls'], end: CallChange): Tables['calls'] {
-  if (call.ended_at !== null) return call;
-  const { ended_at, exception, output, summary } = end;
-  return { ...call, ended_at, exception, output, summary, memory_bytes: call.memory_bytes + end.memory_bytes };
+function endNewCall(call: Tables['calls'], { ended_at, exception, output, summary, memory_bytes }: CallChange): void {
+  if (call.ended_at !== null) return;
+  Object.assign(call, { ended_at, exception, output, summary, memory_bytes: call.memory_bytes + memory_bytes });
 }
 
 /** Ends a recorded call that has not ended. */

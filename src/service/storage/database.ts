@@ -1,4 +1,4 @@
-import type { Kysely } from 'kysely';
+import type { Expression, Kysely } from 'kysely';
 import type { Tables } from './database-tables.ts';
 
 /** A database transaction: every statement in it sees the same state. */
@@ -7,12 +7,38 @@ export type Transaction = Kysely<Tables>;
 /** Returns whether the account of a request may see a project. */
 export type ProjectFilter = (projectId: string) => boolean;
 
+/** SQL of a value by which recorded calls are sorted: `number` is null for other values. */
+export interface SortedMember {
+  number: string;
+  /** All values that are no numbers, as text; absent if all are numbers. */
+  text?: string;
+}
+
+/** The indexes of members of recorded calls, which are created when calls are sorted by them. */
+export interface MemberIndexStore {
+  /** Begins the names of these indexes and of no others. */
+  readonly prefix: string;
+  /** The milliseconds from the start of a call to its end, as `summary.weave.latency_ms` has them. */
+  readonly latency: SortedMember;
+  /**
+   * Returns the member of a JSON column to which names lead. Its number is Infinity, and its text null, in JSON with characters that
+   * the engine cannot read.
+   */
+  memberOf(column: keyof Tables['calls'], names: readonly string[]): SortedMember;
+  /** Returns the names of the indexes that are ready. */
+  list(): Promise<string[]>;
+  /** Creates an index while other requests are answered. `definition` is what follows `on`. */
+  create(name: string, definition: Expression<unknown>): Promise<void>;
+  drop(name: string): Promise<void>;
+}
+
 /** The embedded service's database. All access goes through one of two transactions, whose work may run more than once. */
 export interface Database {
   /** True if nothing else runs in this process during a statement. */
   readonly blocksEventLoop: boolean;
   /** The engine's operator for LIKE that ignores the case of ASCII letters. */
   readonly caseInsensitiveLike: 'like' | 'ilike';
+  readonly memberIndexes: MemberIndexStore;
   /** Runs read-only work on a snapshot, which shows no write that was committed after its first statement. */
   read<T>(work: (transaction: Transaction) => Promise<T>): Promise<T>;
   /** Runs work in a serializable transaction, which is on disk when the promise resolves. */

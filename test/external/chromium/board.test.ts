@@ -154,6 +154,7 @@ describe.skipIf(!hasChromium)('heddle board in a browser', () => {
     const page = await open(url);
     await says(page, '50 items shown; more follow.');
     const more = page.locator('main > button');
+    await page.keyboard.press('l');
     expect(await more.innerText()).toBe('Show more items');
     for (let shown = 100; shown <= 300; shown += 50) {
       // A click as playwright does it first waits until nothing moves, which takes it long on a long page.

@@ -83,6 +83,6 @@ describe.skipIf(!hasChromium || !inspector || !node)('the review board in the we
     await page.keyboard.press('2');
     await page.keyboard.press('Enter');
     await says(board, '2 items written.');
-    expect(await board.locator('.progress').innerText()).toBe('5 of 12 items finished');
+    expect(await board.locator('.progress').innerText()).toBe('5 of 12');
   });
 });

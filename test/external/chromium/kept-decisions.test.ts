@@ -166,7 +166,8 @@ describe.skipIf(!hasChromium)('what is decided on the board and not written', ()
     const page = await openTab(await openContext(), url);
     await says(page, '9 items shown.');
     const focused = () => page.evaluate("document.activeElement.getAttribute('aria-posinset')");
-    const pressed = () => page.locator('button.choice[aria-pressed=true]').count();
+    const pressed = () => page.locator('article[data-decided=staged]').count();
+    await page.keyboard.press('l');
     await page.keyboard.press('1');
     await page.keyboard.press('2');
     expect([await focused(), await pressed()]).toEqual(['3', 2]);
@@ -200,6 +201,7 @@ describe.skipIf(!hasChromium)('what is decided on the board and not written', ()
     expect(asked).toEqual([]);
     const second = await openTab(context, url);
     await says(second, '9 items shown.');
+    for (const tab of [first, second]) await tab.keyboard.press('l');
     await first.keyboard.press('1');
     await second.locator('article').first().locator('button.choice[aria-pressed=true]').waitFor();
     await second.locator('article').nth(1).focus();

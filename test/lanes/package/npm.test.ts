@@ -133,6 +133,8 @@ describe('the npm package', () => {
       '@modelcontextprotocol/server',
       'smol-toml',
       'preact',
+      'commonmark',
+      'diff',
     ];
     for (const name of names) {
       expect(notices).toMatch(new RegExp(`^${name} \\d+\\.\\d+\\.\\d+ \\([\\w.-]+\\)$`, 'm'));

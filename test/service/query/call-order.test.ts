@@ -1,9 +1,20 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
+import { MemberIndexes } from '../../../src/service/query/member-order.ts';
+import { openDatabase } from '../../../src/service/storage/open-database.ts';
 import { caseCount } from '../../support/cases.ts';
 import { basic, startTestService } from '../../support/embedded-service.ts';
+import { onEnd } from '../../support/on-end.ts';
 
 const service = await startTestService();
+
+interface GeneratedCall {
+  op_name: string;
+  start: number;
+  seconds: number;
+  inputs: Record<string, unknown>;
+  output: unknown;
+}
 
 interface Call {
   id: string;
@@ -12,12 +23,14 @@ interface Call {
   ended_at: string;
   inputs: Record<string, unknown>;
   output: unknown;
+  /** What the service derives. */
+  summary?: object;
 }
 
 type Key = { field: string; direction: 'asc' | 'desc' };
 
 async function record(project_id: string, calls: readonly Call[]): Promise<void> {
-  const batch = calls.flatMap(({ output, ended_at, ...start }) => [
+  const batch = calls.flatMap(({ output, ended_at, summary, ...start }) => [
     { mode: 'start', req: { start: { ...start, project_id, trace_id: 't', attributes: {} } } },
     { mode: 'end', req: { end: { project_id, id: start.id, ended_at, output, summary: {} } } },
   ]);
@@ -39,15 +52,14 @@ const valueAt = (call: Call, path: string): unknown =>
     const members = Object(at ?? {}) as Record<string, unknown>;
     return Object.hasOwn(members, name) ? members[name] : undefined;
   }, call);
-const asText = (value: unknown): string => (typeof value === 'string' ? value : JSON.stringify(value));
-
-/** Compares two values as the interface describes: numbers by size, all others as text, and those without a value last. */
+const bytesOf = (value: unknown): Buffer => Buffer.from(typeof value === 'string' ? value : JSON.stringify(value));
+/** Compares two values as the interface describes: numbers by size, then all others as text, and those without a value last. */
 function compare(a: unknown, b: unknown, direction: Key['direction']): number {
   if (a == null || b == null) return Number(a == null) - Number(b == null);
-  const areNumbers = typeof a === 'number' && typeof b === 'number';
-  const [left, right] = areNumbers ? [a, b] : [asText(a), asText(b)];
-  if (left === right) return 0;
-  return left < right === (direction === 'asc') ? -1 : 1;
+  const [first, second] = direction === 'asc' ? [a, b] : [b, a];
+  if (typeof first === 'number' && typeof second === 'number') return first - second;
+  const byType = Number(typeof second === 'number') - Number(typeof first === 'number');
+  return byType || Buffer.compare(bytesOf(first), bytesOf(second));
 }
 
 const inOrder = (calls: readonly Call[], keys: readonly Key[]): string[] =>
@@ -61,11 +73,22 @@ const inOrder = (calls: readonly Call[], keys: readonly Key[]): string[] =>
     })
     .map(({ id }) => id);
 
-// Numbers and text have an order together only if no text begins with a sign that numbers begin with, or with one before it.
-const signs = fc.constantFrom('"', '\\', ' ', 'a', 'B', 'é', '\u0007', '\n');
-const word = fc
-  .tuple(fc.constantFrom('A', 'b', 'z'), fc.string({ unit: signs, maxLength: 3 }))
-  .map((parts) => parts.join(''));
+const signs = fc.constantFrom(
+  '"',
+  '\\',
+  ' ',
+  'a',
+  'B',
+  '1',
+  'é',
+  '\u0007',
+  '\n',
+  '\ud7ff',
+  '\uffee',
+  '\u{1f600}',
+  '\\u0000',
+);
+const word = fc.string({ unit: signs, maxLength: 3 });
 const value = fc.oneof(
   fc.integer({ min: -3, max: 3 }),
   fc.double({ noNaN: true, noDefaultInfinity: true }),
@@ -93,39 +116,41 @@ const fields = [
   'output',
   'output.score',
 ];
-const keys = fc.uniqueArray(
-  fc.record({ field: fc.constantFrom(...fields), direction: fc.constantFrom('asc' as const, 'desc' as const) }),
-  { minLength: 1, maxLength: 3, selector: ({ field }) => field },
-);
+const direction = fc.constantFrom('asc' as const, 'desc' as const);
+const keys = fc.uniqueArray(fc.record({ field: fc.constantFrom(...fields), direction }), {
+  minLength: 1,
+  maxLength: 3,
+  selector: ({ field }) => field,
+});
 
 let projects = 0;
 
+const page = fc.tuple(fc.nat(40), fc.nat(40));
+
+/** Records calls, and compares every order with that of the model. */
+async function checkOrders(generated: readonly GeneratedCall[], orders: Key[][], [offset, limit]: [number, number]) {
+  const project_id = `p/order-${projects++}`;
+  const calls = generated.map(({ start, seconds, ...members }, index) => ({
+    ...members,
+    id: `id-${(index * 7) % 41}`,
+    started_at: time(start),
+    ended_at: time(start + seconds),
+    summary: { weave: { latency_ms: seconds * 1000 } },
+  }));
+  if (calls.length > 0) await record(project_id, calls);
+  for (const sort_by of orders) {
+    const expected = inOrder(calls, sort_by);
+    expect(await idsOf({ project_id, sort_by })).toEqual(expected);
+    expect(await idsOf({ project_id, sort_by, offset, limit })).toEqual(expected.slice(offset, offset + limit));
+  }
+}
+
 describe('the order of recorded calls', () => {
   it('is the one of the compared values, whatever their types, on every page', async () => {
-    await fc.assert(
-      fc.asyncProperty(
-        fc.array(call, { maxLength: 40 }),
-        fc.array(keys, { minLength: 1, maxLength: 5 }),
-        fc.nat(40),
-        fc.nat(40),
-        async (generated, orders, offset, limit) => {
-          const project_id = `p/order-${projects++}`;
-          const calls = generated.map(({ start, seconds, ...members }, index) => ({
-            ...members,
-            id: `id-${(index * 7) % 41}`,
-            started_at: time(start),
-            ended_at: time(start + seconds),
-          }));
-          if (calls.length > 0) await record(project_id, calls);
-          for (const sort_by of orders) {
-            const expected = inOrder(calls, sort_by);
-            expect(await idsOf({ project_id, sort_by })).toEqual(expected);
-            expect(await idsOf({ project_id, sort_by, offset, limit })).toEqual(expected.slice(offset, offset + limit));
-          }
-        },
-      ),
-      { numRuns: caseCount(100) },
-    );
+    const orders = fc.array(keys, { minLength: 1, maxLength: 5 });
+    await fc.assert(fc.asyncProperty(fc.array(call, { maxLength: 40 }), orders, page, checkOrders), {
+      numRuns: caseCount(100),
+    });
   });
 
   it('by operation and start respects conditions, and goes on after a hundred operations', async () => {
@@ -209,5 +234,87 @@ describe('conditions on the name of the operation', () => {
     await record('p/long-names', calls);
     const isChat = { $contains: { input: { $getField: 'op_name' }, substr: { $literal: 'chat' } } };
     expect(await idsOf({ project_id: 'p/long-names', query: { $expr: isChat } })).toEqual(['id-0', 'id-2']);
+  });
+});
+
+describe('the index of a member', async () => {
+  const indexed = ['inputs.n', 'inputs.deep.er', 'output.score', 'summary.weave.latency_ms'];
+  const database = await openDatabase(service.data);
+  onEnd(() => database.close());
+  const indexes = new MemberIndexes(database);
+  const indexOf = (field: string) => indexes.indexFor([{ field, direction: 'asc' }]);
+
+  it('has calls in the same order as without it', async () => {
+    for (const field of indexed) await indexes.create(indexOf(field)!);
+    expect(await database.memberIndexes.list()).toHaveLength(4);
+    const key = fc.record({ field: fc.constantFrom(...indexed), direction });
+    const orders = fc.array(fc.tuple(key), { minLength: 1, maxLength: 5 });
+    await fc.assert(fc.asyncProperty(fc.array(call, { maxLength: 40 }), orders, page, checkOrders), {
+      numRuns: caseCount(300),
+    });
+  });
+
+  it('is used for the calls that match a condition, if they are many', async () => {
+    const project_id = 'p/many';
+    const inputsOf = (n: number) => ({ n: (n * 7919) % 12_000, half: n % 2, text: n % 3 === 0 ? 'third' : 'other' });
+    const calls = Array.from({ length: 12_000 }, (_, n) => ({
+      id: `id-${n}`,
+      op_name: `op-${n % 8 === 0 ? 'seldom' : 'often'}`,
+      started_at: time(n),
+      ended_at: time(n),
+      inputs: inputsOf(n),
+      output: null,
+    }));
+    for (let start = 0; start < calls.length; start += 4000) await record(project_id, calls.slice(start, start + 4000));
+    expect(await indexes.isReady(indexOf('inputs.n')!, project_id)).toBe(true);
+    const sort_by: Key[] = [{ field: 'inputs.n', direction: 'desc' }];
+    const often = calls.filter(({ op_name }) => op_name === 'op-often');
+    const isOften = { op_names: ['op-often'] };
+    const expected = inOrder(often, sort_by);
+    expect(await idsOf({ project_id, sort_by, filter: isOften, limit: 30, offset: 9000 })).toEqual(
+      expected.slice(9000, 9030),
+    );
+    expect(await idsOf({ project_id, sort_by, limit: 3, offset: 11_990 })).toEqual(
+      inOrder(calls, sort_by).slice(11_990, 11_993),
+    );
+    const isThird = { $eq: [{ $getField: 'inputs.half' }, { $literal: 1 }] };
+    const third = calls.filter(({ inputs }) => inputs.half === 1);
+    expect(await idsOf({ project_id, sort_by, query: { $expr: isThird }, limit: 30, offset: 700 })).toEqual(
+      inOrder(third, sort_by).slice(700, 730),
+    );
+  });
+
+  it('stays while it is in use, and is not created for what JSON cannot tell', async () => {
+    await indexes.create(indexOf('inputs.fifth')!);
+    expect(await database.memberIndexes.list()).toHaveLength(4);
+    for (const field of [
+      'summary.weave.status',
+      'inputs',
+      'inputs.list.0',
+      'inputs.list.length',
+      `inputs.o'clock`,
+      'op_name',
+    ]) {
+      expect(indexOf(field), field).toBeUndefined();
+    }
+  });
+
+  it('is not used for the calls of a project with text that the engine cannot read', async () => {
+    const project_id = 'p/escapes';
+    const texts = ['\u0000', '\ud800', '\\u0000', '\\ud800', '\u001b[1m', 'x'.repeat(5000)];
+    const calls = texts.map((n, index) => ({
+      id: `id-${index}`,
+      op_name: 'chat',
+      started_at: time(index),
+      ended_at: time(index + 1),
+      inputs: { n, deep: { er: index } },
+      output: { score: { n } },
+    }));
+    await record(project_id, calls);
+    const sort_by: Key[] = [{ field: 'inputs.deep.er', direction: 'desc' }];
+    expect(await idsOf({ project_id, sort_by })).toEqual(['id-5', 'id-4', 'id-3', 'id-2', 'id-1', 'id-0']);
+    const byText: Key[] = [{ field: 'inputs.n', direction: 'asc' }];
+    expect(await idsOf({ project_id, sort_by: byText })).toEqual(['id-0', 'id-4', 'id-2', 'id-3', 'id-5', 'id-1']);
+    expect(await indexes.isReady(indexOf('inputs.n')!, project_id)).toBe(false);
   });
 });

@@ -3,8 +3,8 @@ import { button } from '../shared/button.ts';
 import { beginningOf } from '../shared/labels.ts';
 import { PureComponent } from '../shared/pure-component.ts';
 import type { Formats } from '../shared/theme.ts';
-import { ValueView } from '../shared/value-view.ts';
 import { visibleText } from '../shared/visible-text.ts';
+import { ValueView } from '../values/value-view.ts';
 import type { OpenableRow } from './evaluation-state.ts';
 import type { EvaluationView } from './evaluation-view.ts';
 import { inputPaths, keyOf, outcomesOf, outputPaths, type RowOutcome, runName, scorePaths } from './row-outcomes.ts';
@@ -20,6 +20,8 @@ interface RowProps {
 const maxInputChars = 160;
 const maxOutputChars = 140;
 const maxScoreChars = 40;
+/** Characters of a value of an opened row that show at first. */
+const foldedChars = 900;
 
 const markSigns = new Map([
   ['better', '▲'],
@@ -113,10 +115,10 @@ function shownValue(
   { openable: { row, wholes }, formats, view }: RowProps,
 ): ComponentChild {
   const loaded = paths.find((path) => wholes.get(keyOf(callId ?? '', path))?.value !== undefined);
-  if (callId === undefined || loaded === undefined) return h(ValueView, { value, formats });
+  if (callId === undefined || loaded === undefined) return h(ValueView, { value, formats, foldedChars });
   const whole = wholes.get(keyOf(callId, loaded))!;
   const loadWhole = whole.isAlone ? undefined : () => view.loadWhole(row.call_id, callId, [loaded]);
-  return h(ValueView, { value: whole.value, formats, loadWhole });
+  return h(ValueView, { value: whole.value, formats, foldedChars, loadWhole });
 }
 
 /** Returns whether a score is a text that is no label, like a reason; it shows only in an opened row. */

@@ -1,5 +1,5 @@
 import type { ShownRow } from '../../../evaluations/rank-rows.ts';
-import { isCut } from '../shared/value-view.ts';
+import { isCut } from '../values/value-view.ts';
 
 /** The outcome of a row in one run. */
 export interface RowOutcome {

@@ -5,11 +5,12 @@ import { button } from '../shared/button.ts';
 import { labelOf } from '../shared/labels.ts';
 import { PureComponent } from '../shared/pure-component.ts';
 import type { Formats } from '../shared/theme.ts';
-import { ValueView } from '../shared/value-view.ts';
 import { plainText, visibleText } from '../shared/visible-text.ts';
-import { isComplete, isEmpty, isSameValue, storedValue, valueIn, withRetraction } from './draft.ts';
+import { Differences } from '../values/differences.ts';
+import { isComplete, isEmpty, isFinal, isSameValue, storedValue, valueIn, withRetraction } from './draft.ts';
 import { fieldControl } from './field-control.ts';
 import { readTyped } from './field-values.ts';
+import { itemValues, outputText, titleOfCard } from './item-values.ts';
 import type { Board } from './review-board.ts';
 import { type Card, chooseState, give, giveTyped, withDraft, withoutDecision } from './review-state.ts';
 
@@ -26,7 +27,14 @@ interface CardProps {
   /** Position among the cards, from 1, and their number; -1 if more follow. */
   position: number;
   setSize: number;
+  /** Place in the queue, from 1, and the number of its items, if it is known. */
+  number: number;
+  total: number | undefined;
   isCurrent: boolean;
+  /** True if the item fills the page, false in a list. */
+  isAlone: boolean;
+  /** True to show text as it is written. */
+  isRaw: boolean;
   fields: readonly FieldSummary[];
   canWrite: boolean;
   account: string | undefined;
@@ -37,15 +45,17 @@ interface CardProps {
 /** A queue item on the board: its values, the controls to judge it, and what was decided about it. */
 export class ItemCard extends PureComponent<CardProps> {
   override render(props: CardProps): ComponentChild {
-    const { card, position, setSize, isCurrent, fields, canWrite, board } = props;
+    const { card, position, setSize, isCurrent, isAlone, fields, board } = props;
     const { item, draft, isWritten } = card;
     const id = `card-${position}`;
     const decided = isEmpty(draft) ? (isWritten ? 'written' : undefined) : 'staged';
+    const isFinished = decided === 'staged' ? isDecided(card, fields) : isFinal(item.annotation_state);
+    const isFolded = isFinished && !isAlone && !isCurrent && !card.problem;
     return h(
       'article',
       {
         id,
-        class: 'card',
+        class: isAlone ? 'card alone' : isFolded ? 'card folded' : 'card',
         tabIndex: isCurrent ? 0 : -1,
         'data-decided': decided,
         'aria-labelledby': `${id}-title ${id}-state`,
@@ -54,32 +64,56 @@ export class ItemCard extends PureComponent<CardProps> {
         onFocusIn: () => board.setCurrent(item.id),
       },
       cardHead(id, decided, props),
-      h('dl', { class: 'values' }, valuesOf(props)),
-      fields.map((field, index) => fieldRow(field, index, props)),
-      card.problem && problemOfCard(props),
-      canWrite && [
-        h(
-          'div',
-          { class: 'line actions' },
-          stateButton('Skip', 'skipped', 's', props),
-          !isComplete(item, draft, fields) && stateButton('Finish as it is', 'completed', 'f', props),
-          decided === 'staged' && button('Clear', () => board.update(withoutDecision, item.id), { class: 'quiet' }),
-        ),
-        note(props),
-      ],
-      others(props),
+      isFolded
+        ? h('p', { class: 'summary' }, summaryOf(props))
+        : [
+            h('div', { class: 'item-values' }, itemValues(props)),
+            h('div', { class: 'controls' }, controls(decided === 'staged', props)),
+          ],
     );
   }
+}
+
+function controls(isStaged: boolean, props: CardProps): ComponentChild[] {
+  const { card, fields, canWrite, board } = props;
+  const { item, draft } = card;
+  const actions = [
+    stateButton('Skip', 'skipped', 's', props),
+    !isComplete(item, draft, fields) && stateButton('Finish as it is', 'completed', 'f', props),
+    isStaged && button('Clear', () => board.update(withoutDecision, item.id), { class: 'quiet' }),
+  ];
+  return [
+    card.problem && problemOfCard(props),
+    fields.map((field, index) => fieldRow(field, index, props)),
+    canWrite && h('div', { class: 'line actions' }, actions),
+    canWrite && note(props),
+    others(props),
+  ];
+}
+
+function isDecided({ item, draft }: Card, fields: readonly FieldSummary[]): boolean {
+  return draft.state !== undefined || isComplete(item, draft, fields);
+}
+
+/** Draws a finished item on one line: what it is, and the values that it has. */
+function summaryOf({ card, fields }: CardProps): ComponentChild[] {
+  const values = fields.flatMap(({ name }) => {
+    const value = valueIn(card.item, card.draft, name);
+    return value === undefined ? [] : [h('b', {}, `${plainText(name)}: ${labelOf(value)}`)];
+  });
+  return [h('span', { dir: 'auto' }, titleOfCard(card)), ...values];
 }
 
 function cardHead(
   id: string,
   decided: string | undefined,
-  { card, canWrite, formats, board }: CardProps,
+  { card, number, total, isAlone, canWrite, formats, board }: CardProps,
 ): ComponentChild {
-  const { annotation_state, call_op_name, call_started_at } = card.item;
+  const { annotation_state, call_op_name, call_started_at, exception } = card.item;
   const state = stateNames.get(annotation_state) ?? plainText(annotation_state);
   const suffix = decided === 'staged' ? 'not written yet' : decided;
+  const place =
+    total === undefined ? `Item ${formats.number(number)}` : `${formats.number(number)} of ${formats.number(total)}`;
   const select = h('input', {
     type: 'checkbox',
     'aria-label': 'Select this item',
@@ -89,30 +123,13 @@ function cardHead(
   return h(
     'header',
     { class: 'line' },
-    canWrite && select,
-    h('h2', { id: `${id}-title` }, visibleText(call_op_name)),
+    canWrite && !isAlone && select,
+    h('h2', { id: `${id}-title` }, place),
+    exception !== undefined && h('b', { class: 'badge' }, 'Failed'),
+    h('span', { class: 'origin' }, visibleText(call_op_name), ' · '),
     h('time', { dateTime: call_started_at }, formats.time(call_started_at)),
     h('span', { id: `${id}-state`, class: 'state' }, suffix === undefined ? state : `${state} · ${suffix}`),
   );
-}
-
-function valuesOf({ card: { item, wholes }, formats, board }: CardProps): ComponentChild[] {
-  const { call_values = {}, call_error, call_id } = item;
-  const values = Object.entries(call_values).flatMap(([path, value]) => {
-    const whole = wholes.get(path);
-    const shown =
-      typeof whole === 'object'
-        ? { value: whole.value }
-        : { value, loading: whole, loadWhole: () => board.loadWhole(item, path) };
-    return [h('dt', {}, visibleText(path)), h('dd', {}, h(ValueView, { ...shown, formats }))];
-  });
-  const about = h('dt', {}, 'Recorded call');
-  if (call_error) {
-    const message = `The recorded call cannot be read. ${plainText(call_error.message ?? '')}`;
-    return [...values, about, h('dd', { class: 'problem' }, message)];
-  }
-  if (values.length > 0) return values;
-  return [about, h('dd', { class: 'reference' }, `No values to show. Recorded call ${plainText(call_id)}`)];
 }
 
 function fieldRow(field: FieldSummary, index: number, { card, fields, canWrite, board }: CardProps): ComponentChild {
@@ -138,9 +155,30 @@ function fieldRow(field: FieldSummary, index: number, { card, fields, canWrite, 
     h('legend', {}, visibleText(name)),
     description !== undefined && h('p', { class: 'description' }, visibleText(description)),
     canWrite && fieldControl(control),
+    canWrite && isCorrection(field) && correction(field, value, card, board),
     suggestions.map((each) => suggestionLine(each, canWrite && !isSameValue(value, each.value), control.onGive)),
     savedLine(name, card, canWrite, board),
     h('p', { class: 'problem', role: 'alert' }, typed?.problem),
+  );
+}
+
+/** Returns whether a field takes the answer as it should have been. */
+function isCorrection({ name, type, choices }: FieldSummary): boolean {
+  return type === 'string' && !choices && /correct(ed|ion)/i.test(name);
+}
+
+/** Draws how a corrected answer differs from the output, or offers to begin with the output. */
+function correction(field: FieldSummary, value: unknown, card: Card, board: Board): ComponentChild {
+  const output = outputText(card);
+  if (output === undefined) return undefined;
+  if (typeof value === 'string') return h(Differences, { from: output, to: value });
+  const problem = 'Change what is wrong. Until then nothing is decided.';
+  return button(
+    'Begin with the output',
+    () => board.update(giveTyped, card.item.id, field.name, { text: output, problem }),
+    {
+      class: 'quiet',
+    },
   );
 }
 

@@ -24,6 +24,7 @@ export const shortcuts: readonly (readonly [string, string])[] = [
   ['n', 'note'],
   ['u', 'take back the last decision (also Ctrl+Z)'],
   ['o', 'all judgements'],
+  ['l', 'list, or one item at a time'],
   ['x', 'select'],
   ['a', 'select all'],
   ['Enter', 'write what is decided'],
@@ -46,7 +47,7 @@ export function listenToKeys(actions: KeyActions): void {
     const isForPage = current !== null && !card && target !== document.body && key.startsWith('Arrow');
     if (key === 'Escape' || isForPage || isTextControl(target)) return;
     const action = isUndo ? actions.takeBack : actionFor(key, target === card, actions);
-    if (!action || !document.querySelector('article')) return;
+    if (!action || !document.querySelector('article, .end')) return;
     event.preventDefault();
     // A key that is held down by mistake must not decide.
     if (repeat && !isMove) return;
@@ -73,5 +74,5 @@ function actionFor(key: string, isCard: boolean, actions: KeyActions): (() => vo
   if (key === 'j' || key === 'k') return () => move(key === 'j' ? 1 : -1);
   if (/^[0-9]$/.test(key)) return () => choose(key);
   if (key === 'u') return takeBack;
-  return /^[ecsfnoxa]$/.test(key) ? () => act(key) : undefined;
+  return /^[ecsfnoxal]$/.test(key) ? () => act(key) : undefined;
 }

@@ -12,6 +12,7 @@ import { type Arguments, dataOf, type ToolResult } from '../shared/host.ts';
 import { countOf } from '../shared/labels.ts';
 import { connecting, View } from '../shared/view.ts';
 import { plainText } from '../shared/visible-text.ts';
+import { isCut } from '../values/value-view.ts';
 import { draftedChange, emptyDraft, isEmpty } from './draft.ts';
 import { DraftStore } from './draft-store.ts';
 import { type FilterKind, filterOf } from './filters.ts';
@@ -44,8 +45,9 @@ import {
 const maxUnasked = 20;
 /** Pages that are loaded at most to find the items of restored drafts. */
 const maxRestoredPages = 20;
-/** Characters of a value that the person asked to see whole. */
+/** Characters of a value that is shown whole: in a chat, which limits results, and in a browser. */
 const maxWholeChars = 30_000;
+const maxWholeCharsInBrowser = 1_000_000;
 
 /** The review board: a page of a queue as cards, and what the person decided about them. */
 export class Board extends View<ReviewState> {
@@ -57,6 +59,7 @@ export class Board extends View<ReviewState> {
   /** @param draw returns the page for the state of the board. */
   constructor(root: HTMLElement, draw: (board: Board) => ComponentChild[]) {
     super('heddle board', { ...connecting, ...emptyBoard }, () => render(draw(this), root));
+    root.className = this.host.isChat ? 'in-chat' : 'in-browser';
     listenToKeys({
       hasSingleKeys: () => this.state.hasSingleKeys,
       move: (by) => this.#whenCardStands(() => this.#move(by)),
@@ -140,19 +143,33 @@ export class Board extends View<ReviewState> {
     this.#set(id, { isSelected: !this.state.cards.get(id)?.isSelected });
   }
 
-  /** Loads a value whole, where only its beginning was sent. */
-  async loadWhole({ id, call_id }: ReviewedItem, path: string): Promise<void> {
-    const set = (whole: Whole): void =>
-      this.update(withCard, id, (card) => ({ ...card, wholes: new Map([...card.wholes, [path, whole]]) }));
+  /** Loads values of an item whole, where only their beginning was sent. */
+  async loadWholes({ id, call_id }: ReviewedItem, paths: readonly string[]): Promise<void> {
+    const set = (wholeAt: (path: string) => Whole): void =>
+      this.update(withCard, id, (card) => {
+        const read = paths.map((path) => [path, wholeAt(path)] as const);
+        return { ...card, wholes: new Map([...card.wholes, ...read]) };
+      });
     const { project_id } = this.state.page!.queue;
-    set('loading');
+    set(() => 'loading');
     try {
-      const args = { call_id, project_id, paths: [path], max_value_chars: maxWholeChars };
-      const { values } = await this.call<CallResult>('read_call', args);
-      set({ value: new Map(Object.entries(values ?? {})).get(path) });
+      const max_value_chars = this.host.isChat ? maxWholeChars : maxWholeCharsInBrowser;
+      const { values } = await this.call<CallResult>('read_call', { call_id, project_id, paths, max_value_chars });
+      const read = new Map(Object.entries(values ?? {}));
+      set((path) => ({ value: read.get(path) }));
     } catch {
-      set('failed');
+      set(() => 'failed');
     }
+  }
+
+  /** Loads the values of the current item that were cut, where it is read alone. */
+  #loadCutValues(): void {
+    const { cards, current, isList } = this.state;
+    const { item, wholes } = cards.get(current ?? '') ?? {};
+    if (isList || !item || !wholes) return;
+    const values = Object.entries(item.call_values ?? {});
+    const paths = values.flatMap(([path, value]) => (isCut(value) && !wholes.has(path) ? [path] : []));
+    if (paths.length > 0) void this.loadWholes(item, paths);
   }
 
   /** Loads the judgements of all annotators. */
@@ -270,18 +287,30 @@ export class Board extends View<ReviewState> {
 
   #takeBack(): void {
     this.update(takeBack);
-    cardElement(this.state)?.focus();
-    cardElement(this.state)?.scrollIntoView({ block: 'nearest' });
+    this.#showCurrent();
   }
 
   #set(id: string, change: Partial<Card>): void {
     this.update(withCard, id, (card) => ({ ...card, ...change }));
   }
 
-  async #chooseQueue(): Promise<void> {
+  /** Leaves the queue, whose drafts are kept, and lets the person choose another one. */
+  chooseQueue(): void {
+    this.arguments = {};
+    this.update((state) => ({ ...state, ...emptyBoard, page: undefined, queues: undefined, current: undefined }));
+    void this.load(() => this.#chooseQueue(true));
+  }
+
+  /** Switches between one item that fills the page and the list of all. */
+  toggleList(): void {
+    this.update((state) => ({ ...state, isList: !state.isList }));
+    this.#showCurrent();
+  }
+
+  async #chooseQueue(isAsked = false): Promise<void> {
     const { queues } = await this.call<QueuePage>('list_queues', { limit: queuePageSize });
     const [only, second] = queues;
-    if (only && !second) return this.open({ queue_id: only.id });
+    if (only && !second && !isAsked) return this.open({ queue_id: only.id });
     const message = queues.length === 0 ? 'There are no queues.' : 'Choose a queue.';
     this.update((state) => ({ ...state, queues, message }));
   }
@@ -311,6 +340,7 @@ export class Board extends View<ReviewState> {
     this.arguments ??= { queue_id: id, project_id };
     this.update(withFirstItems, page);
     this.#store.open(page);
+    this.#loadCutValues();
     if (isNew) void this.#restore();
     else this.update(withRestored, this.#store.read());
     if (!isNew || isChat) return;
@@ -323,16 +353,22 @@ export class Board extends View<ReviewState> {
     const id = [...this.state.cards.keys()][position];
     if (id === undefined) return;
     this.setCurrent(id);
-    const card = cardElement(this.state, id);
-    card?.focus();
-    card?.scrollIntoView({ block: 'nearest' });
+    this.#showCurrent();
+  }
+
+  /** Gives the focus to the current card and shows it: in a list where it is, alone from its beginning. */
+  #showCurrent(): void {
+    this.#loadCutValues();
+    const card = cardElement(this.state);
+    card?.focus({ preventScroll: true });
+    card?.scrollIntoView({ block: this.state.isList || this.host.isChat ? 'nearest' : 'start' });
   }
 
   /** Gives the focus to the current card, unless something else on the page has it. */
   #focusCurrent(): void {
     const { activeElement, body } = document;
     if (activeElement === null || activeElement === body || activeElement.closest('footer'))
-      cardElement(this.state)?.focus();
+      cardElement(this.state)?.focus({ preventScroll: true });
   }
 
   #move(by: number): void {
@@ -375,8 +411,11 @@ export class Board extends View<ReviewState> {
     const card = cards.get(id ?? '');
     if (id === undefined || !card || !element) return;
     const focusOn = (selector: string): void => element.querySelector<HTMLElement>(selector)?.focus();
+    if (key === 'l') this.toggleList();
     if (key === 'o') element.querySelector('.others')?.toggleAttribute('open');
     if (!page?.can_write) return;
+    // What is selected must be seen.
+    if ((key === 'a' || key === 'x') && !this.state.isList) this.toggleList();
     if (key === 'a') this.update(selectAll);
     if (key === 'c') this.update(acceptSuggestions, id);
     if (key === 'e') focusOn(`fieldset:nth-of-type(${card.active + 1}) .box`);

@@ -83,6 +83,10 @@ export interface ReviewState extends ViewState {
   /** The decisions that are not written, the last one at the end. */
   history: readonly PastDecision[];
   hasSingleKeys: boolean;
+  /** True to show all items below one another, false for one that fills the page. */
+  isList: boolean;
+  /** True to show text as it is written, without drawing its Markdown. */
+  isRaw: boolean;
   /** True if the next press writes more items than a person may expect. */
   isAsking: boolean;
   isWriting: boolean;
@@ -98,6 +102,8 @@ export const emptyBoard: Omit<ReviewState, keyof ViewState> = {
   cards: new Map(),
   history: [],
   hasSingleKeys: true,
+  isList: false,
+  isRaw: false,
   isAsking: false,
   isWriting: false,
   written: new Map(),
@@ -127,6 +133,23 @@ export function withMoreItems(state: ReviewState, page: Review): ReviewState {
   const { filter = {} } = state.page ?? {};
   const added: ReviewState = { ...state, page: { ...page, filter }, cards: withItems(state.cards, page) };
   return { ...added, message: countSentence(added) };
+}
+
+/** Returns the place of the first card in the queue, from 1: the items that were finished before come first. */
+export function firstPlace({ page, cards, kind }: ReviewState): number {
+  const { total } = page?.queue ?? {};
+  if (kind !== 'todo' || total === undefined) return 1;
+  const finishedHere = [...cards.values()].filter(
+    ({ isWritten, item }) => isWritten && isFinal(item.annotation_state),
+  ).length;
+  return Math.max(1, total - toDoOf(page!.queue) - finishedHere + 1);
+}
+
+/** Returns the number of items among which a card has its place; undefined if not all of the queue are shown. */
+export function placesOf({ page, kind }: ReviewState): number | undefined {
+  const { unfinished_by_me: _mine, ...conditions } = page?.filter ?? {};
+  const isWhole = Object.keys(conditions).length === 0 && kind !== 'given';
+  return isWhole ? page?.queue.total : undefined;
 }
 
 /** Returns where the next page begins. Items that were finished here no longer match the filter, so others have moved up. */

@@ -6,6 +6,6 @@ export function button(
   onClick: () => void,
   { key, ...attributes }: { key?: string; class?: string; [attribute: string]: string | boolean | undefined } = {},
 ): ComponentChild {
-  const shortcut = key !== undefined && h('kbd', { 'aria-hidden': 'true' }, key);
+  const shortcut = key !== undefined && key !== label && h('kbd', { 'aria-hidden': 'true' }, key);
   return h('button', { type: 'button', onClick, 'aria-keyshortcuts': key, ...attributes }, label, shortcut);
 }

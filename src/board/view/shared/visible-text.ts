@@ -1,10 +1,22 @@
 import { type ComponentChild, h } from 'preact';
 
+/** Letters of scripts that are written without joiners, where a joiner can only hide. */
+const unjoined = '\\p{sc=Latin}\\p{sc=Greek}\\p{sc=Cyrillic}\\p{sc=Han}\\p{sc=Hiragana}\\p{sc=Katakana}\\p{sc=Hangul}';
+
+/** A joiner that belongs to the text: between letters of scripts that join, or inside an emoji. */
+const joiner = [
+  `(?<=[[\\p{L}\\p{M}]--[${unjoined}]])[\\u{200c}\\u{200d}](?=[[\\p{L}\\p{M}]--[${unjoined}]])`,
+  '(?<=[\\p{Extended_Pictographic}\\p{Emoji_Modifier}\\u{fe0f}])\\u{200d}(?=\\p{Extended_Pictographic})',
+].join('|');
+
 /**
- * Characters that a reader does not see, in which text can hide or alter its surroundings, except tabs, line ends and the
- * variation selector of emoji. A run of the same character is one match.
+ * Characters that a reader does not see, in which text can hide or alter its surroundings, except tabs, line ends, the
+ * variation selector of emoji and joiners that belong to the text. A run of the same character is one match.
  */
-const invisible = /((?![\t\n\r])(?:[\p{Cc}\p{Cf}\p{Cs}\p{Zl}\p{Zp}\u{2800}]|(?!\u{fe0f}(?!\p{DI}))\p{DI}))\1*/gu;
+const invisible = new RegExp(
+  `((?![\\t\\n\\r])(?!${joiner})(?:[\\p{Cc}\\p{Cf}\\p{Cs}\\p{Zl}\\p{Zp}\\u{2800}]|(?!\\u{fe0f}(?!\\p{DI}))\\p{DI}))\\1*`,
+  'gv',
+);
 
 /** Marks in one text; more would slow the page down. */
 const maxMarks = 500;

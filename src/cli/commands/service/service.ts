@@ -21,6 +21,7 @@ import { paint } from '../../terminal/terminal.ts';
 import { addSettingFlags, asPort, requireProjectSetting, settingsOf } from '../../usage/flags.ts';
 import { explain } from '../../usage/help.ts';
 import { addImportCommand } from '../import/import.ts';
+import { defineCopy, runCopy } from './copy/copy.ts';
 import { readJsonFile } from './read-file.ts';
 
 export function addService(program: Command): void {
@@ -40,6 +41,7 @@ export function addService(program: Command): void {
   addList(service);
   addPut(service, 'prompt', 'a JSON array of messages, or {"messages":[…]}');
   addPut(service, 'dataset', 'a JSON array of rows, or one JSON object per line');
+  addCopy(service);
   addBackup(service);
   addRestore(service);
   addReset(service);
@@ -48,7 +50,7 @@ export function addService(program: Command): void {
 
 function headingOf(name: string): string {
   if (/user|grant|revoke/.test(name)) return 'Accounts:';
-  if (/backup|restore|reset/.test(name)) return 'The data as a whole:';
+  if (/copy|backup|restore|reset/.test(name)) return 'The data as a whole:';
   return name === 'start' ? 'Server:' : 'Content:';
 }
 
@@ -223,6 +225,20 @@ function printListing({ project_id, queues, objects }: Listing, place: number): 
     }),
   ];
   for (const rows of tables) if (rows.length > 0) printAligned(compactTable(rows, []));
+}
+
+function addCopy(service: Command): void {
+  const command = defineCopy(service);
+  explain(command, {
+    examples: [
+      'heddle service copy --to cloud --dry-run',
+      'heddle service copy --to cloud --project team/support --to-project acme/support --as ada=cloud',
+    ],
+    page: 'docs/copying.md',
+  });
+  addSettingFlags(command, [...dataFlags, 'project']).action(() =>
+    withStore(command, (store) => runCopy(command, store)),
+  );
 }
 
 function addBackup(service: Command): void {

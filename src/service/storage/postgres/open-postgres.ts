@@ -4,6 +4,7 @@ import type { Tables } from '../database-tables.ts';
 import { retryWhile } from '../retry-while.ts';
 import { runTransaction } from '../run-transaction.ts';
 import { type Engine, missingTables, prepareSchema, schemaOf, withCurrentSchema } from '../schema.ts';
+import { postgresMemberIndexes } from './member-indexes.ts';
 import { openPool } from './open-pool.ts';
 import { isConflict } from './postgres-failure.ts';
 import { SerialQueue } from './serial-queue.ts';
@@ -52,6 +53,7 @@ export async function openPostgres(url: string): Promise<Database> {
   const database: Database = {
     blocksEventLoop: false,
     caseInsensitiveLike: 'ilike',
+    memberIndexes: postgresMemberIndexes(db),
     read: (work) => retryWhile(isConflict, () => runTransaction(db, beginRead, work)),
     // Repeats conflicting writes one after another; repeated all at once, they would keep conflicting. The time in the queue
     // does not count towards the time limit of the repetitions.

@@ -9,6 +9,7 @@ import type { Tables } from '../database-tables.ts';
 import { runTransaction } from '../run-transaction.ts';
 import { type Engine, missingTables, prepareSchema, schemaOf, withCurrentSchema } from '../schema.ts';
 import { kyselyDatabase } from './kysely-database.ts';
+import { sqliteMemberIndexes } from './member-indexes.ts';
 import { loadSqlite, openConnection, retryWhileBusy } from './sqlite-connection.ts';
 
 export const sqliteEngine: Engine = {
@@ -40,9 +41,11 @@ export async function openSqlite(file: string): Promise<Database> {
       await writer.destroy();
       throw error;
     }
+    const memberIndexes = sqliteMemberIndexes(file, reader, writer);
     return {
       blocksEventLoop: true,
       caseInsensitiveLike: 'like',
+      memberIndexes,
       read: (work) => retryWhileBusy(() => runTransaction(reader, 'begin', work)),
       write: (work) =>
         retryWhileBusy(() =>
@@ -50,6 +53,7 @@ export async function openSqlite(file: string): Promise<Database> {
         ),
       integrityCheck: () => retryWhileBusy(() => integrityCheck(writer)),
       close: async () => {
+        await memberIndexes.finished();
         await reader.destroy();
         await writer.destroy();
       },

@@ -1,0 +1,37 @@
+import { type ComponentChild, h } from 'preact';
+import type { QueueSummary } from '../../../tools/list-queues.ts';
+import { button } from '../shared/button.ts';
+import { plainText } from '../shared/visible-text.ts';
+import type { Board } from './review-board.ts';
+import { toDoOf } from './review-state.ts';
+
+/** Draws the queues among which a person chooses, with what remains in each. */
+export function queueTable(board: Board, queues: readonly QueueSummary[]): ComponentChild {
+  if (queues.length === 0) {
+    return h(
+      'section',
+      { class: 'panel' },
+      h('h2', {}, 'There are no queues'),
+      h('p', {}, 'A queue holds recorded calls to judge. Ask an agent to create one and to add calls to it, or run:'),
+      h('pre', { class: 'code' }, 'heddle service import FILE --queue NAME'),
+    );
+  }
+  const { formats } = board.state;
+  const count = (number: number | undefined): string => (number === undefined ? '' : formats.number(number));
+  const rows = queues.map(({ id, name, guidelines, total, ...counts }) =>
+    h(
+      'tr',
+      {},
+      h(
+        'th',
+        { scope: 'row' },
+        button(plainText(name), () => board.open({ queue_id: id }), { class: 'quiet' }),
+        guidelines !== undefined && h('p', { class: 'description' }, plainText(guidelines)),
+      ),
+      h('td', {}, total === undefined ? '' : toDoOf(counts) === 0 ? 'done' : count(toDoOf(counts))),
+      h('td', {}, count(total)),
+    ),
+  );
+  const names = ['Queue', 'To do', 'Items'].map((name) => h('th', { scope: 'col' }, name));
+  return h('table', { class: 'queues' }, h('thead', {}, h('tr', {}, names)), h('tbody', {}, rows));
+}

@@ -1,0 +1,51 @@
+import { type ComponentChild, h } from 'preact';
+import { button } from '../shared/button.ts';
+import { countOf } from '../shared/labels.ts';
+import { plainText } from '../shared/visible-text.ts';
+import type { Board } from './review-board.ts';
+import { firstPlace, stagedCards, toDoOf } from './review-state.ts';
+
+/** Draws what stands after the last item: what is done, what is not written yet, and what happens with it. */
+export function theEnd(board: Board): ComponentChild {
+  const { page, cards, kind, formats } = board.state;
+  const { queue, account, next_offset, can_write } = page!;
+  const staged = stagedCards(board.state).length;
+  const { total = cards.size } = queue;
+  const remaining = toDoOf(queue);
+  const actions = [
+    kind !== 'all' && total > 0 && button('Look at all items', () => board.reload('all')),
+    !board.host.isChat && button('Choose another queue', () => board.chooseQueue()),
+  ];
+  const panel = (title: string, ...rest: ComponentChild[]): ComponentChild =>
+    h('section', { class: 'panel end' }, h('h2', {}, title), rest, h('div', { class: 'line' }, actions));
+  if (total === 0) return panel('This queue has no items yet', h('p', {}, 'Ask an agent to add recorded calls to it.'));
+  if (staged > 0) {
+    const items = countOf(staged, 'item', formats);
+    const last = firstPlace(board.state) + cards.size - 1;
+    return panel(
+      next_offset === undefined ? `You are through all ${formats.number(last)}` : `${items} decided`,
+      h(
+        'p',
+        {},
+        `What you decided about ${items} is not written yet: press Enter, or the button below. Until then you can change it, and u takes the last decision back.`,
+      ),
+    );
+  }
+  if (next_offset !== undefined) return panel('The next items could not be loaded', h('p', {}, 'Try again below.'));
+  if (!can_write) return panel('This was the last item');
+  if (remaining > 0 && cards.size > 0)
+    return panel(
+      'This was the last item here',
+      h('p', {}, `${countOf(remaining, 'item', formats)} of this queue are not finished.`),
+      button('Show what is to do', () => board.reload('todo'), { class: 'primary' }),
+    );
+  const who = account === undefined ? 'your account' : plainText(account);
+  return panel(
+    remaining > 0 ? 'There is nothing to judge here' : `All ${formats.number(total)} done`,
+    h(
+      'p',
+      {},
+      `Your judgements are stored under ${who}. Whoever asked you for them can count, compare and export them now, and agents can use them. You need not do anything more.`,
+    ),
+  );
+}

@@ -1,0 +1,154 @@
+import { type Expression, type SqlBool, sql } from 'kysely';
+import type { SortKey } from '../../contract/sort-keys.ts';
+import type { Database, SortedMember, Transaction } from '../storage/database.ts';
+import type { Tables } from '../storage/database-tables.ts';
+import { digestOf } from '../storage/digest.ts';
+
+/** Maximum number of indexes of members, each of which is kept up with every recorded call. */
+const maxIndexes = 4;
+
+/** Time without use after which an index gives way to that of another member. */
+const unusedMs = 60 * 60 * 1000;
+
+/** True of every call. Only statements that say so may use an index of a member: an engine could prefer it to a better one. */
+const ofSorted = sql<SqlBool>`memory_bytes >= 0`;
+
+/** Names that the engines find in JSON as JavaScript does: an element of a list has another name. */
+const plainName = /^[A-Za-z_][\w-]{0,63}$/;
+const maxNames = 8;
+
+/** Characters of a text that its index has. */
+const maxIndexedChars = 100;
+
+/** The index of a member of calls, whose entries are in the order of the values: numbers, then all others as text, then none. */
+export interface MemberIndex {
+  name: string;
+  number: Expression<number | null>;
+  /** The beginning of the text; absent if the values are never text. */
+  text?: Expression<string | null>;
+  /** The rest of the order of texts, if they begin alike. */
+  wholeText?: Expression<string | null>;
+}
+
+/** Finds, creates and replaces the indexes of members by which calls are sorted. */
+export class MemberIndexes {
+  readonly #database: Database;
+  readonly #usedAt = new Map<string, number>();
+  readonly #startedAt = performance.now();
+  /** The names of the indexes that this process has begun to create; an attempt that failed is not repeated. */
+  readonly #attempted = new Set<string>();
+  #last: Promise<void> = Promise.resolve();
+
+  constructor(database: Database) {
+    this.#database = database;
+  }
+
+  /** Returns the index for some sort keys; undefined for members that none can have, and for several keys. */
+  indexFor([key, ...others]: readonly SortKey[]): MemberIndex | undefined {
+    const member = key && others.length === 0 ? sortedMember(this.#database, key.field) : undefined;
+    if (!member) return undefined;
+    const { number, text } = member;
+    const name = `${this.#database.memberIndexes.prefix}${digestOf(`${number} ${text}`)}`;
+    const texts = text && {
+      text: sql.raw<string | null>(`substr(${text}, 1, ${maxIndexedChars})`),
+      wholeText: sql.raw<string | null>(text),
+    };
+    return { name, number: sql.raw(number), ...texts };
+  }
+
+  /** Returns whether an index has the calls of a project in order. */
+  async isReady(index: MemberIndex, project_id: string): Promise<boolean> {
+    const { name, number } = index;
+    if (!(await this.#database.memberIndexes.list()).includes(name)) return false;
+    this.#usedAt.set(name, performance.now());
+    const unreadable = await this.#database.read((transaction) =>
+      indexedCalls(transaction, project_id).where(number, '=', Number.POSITIVE_INFINITY).limit(1).execute(),
+    );
+    return unreadable.length === 0;
+  }
+
+  /** Creates an index, or waits until it is created, unless there are enough that are in use or an attempt has failed. */
+  async create({ name, number, text }: MemberIndex): Promise<void> {
+    if (this.#attempted.has(name)) return this.#last;
+    this.#attempted.add(name);
+    const columns = [sql`project_id`, sql`(${number})`, ...(text ? [sql`(${text})`] : []), sql`id`];
+    const definition = sql`${sql.ref('calls')} (${sql.join(columns)}) where ${ofSorted}`;
+    // One after the other, so that each sees how many there are.
+    this.#last = this.#last.then(() => this.#create(name, definition)).catch(() => {});
+    await this.#last;
+  }
+
+  async #create(name: string, definition: Expression<unknown>): Promise<void> {
+    const { memberIndexes } = this.#database;
+    const names = await memberIndexes.list();
+    if (names.includes(name)) return;
+    if (names.length >= maxIndexes) {
+      const lastUse = (other: string): number => this.#usedAt.get(other) ?? this.#startedAt;
+      const [unused = ''] = names.sort((a, b) => lastUse(a) - lastUse(b));
+      if (performance.now() - lastUse(unused) < unusedMs) {
+        this.#attempted.delete(name);
+        return;
+      }
+      await memberIndexes.drop(unused);
+      this.#attempted.delete(unused);
+    }
+    await memberIndexes.create(name, definition);
+  }
+}
+
+function sortedMember({ memberIndexes }: Database, field: string): SortedMember | undefined {
+  if (field === 'summary.weave.latency_ms') return memberIndexes.latency;
+  const [column = '', ...names] = field.split('.');
+  const isJson = ['inputs', 'output', 'attributes', 'summary'].includes(column);
+  // The service derives these from other members.
+  const isDerived = column === 'summary' && names[0] === 'weave';
+  const arePlain = names.length > 0 && names.length <= maxNames && names.every(isPlain);
+  return isJson && !isDerived && arePlain ? memberIndexes.memberOf(column as keyof Tables['calls'], names) : undefined;
+}
+
+/** A list has a length in JavaScript only. */
+const isPlain = (name: string): boolean => plainName.test(name) && name !== 'length';
+
+/** Numbers, texts and missing values are read one after the other. */
+export type Kind = 'number' | 'text' | 'none';
+
+/** Returns the kinds of values in the order of a direction; calls without a value come last in both. */
+export function kindsIn(direction: SortKey['direction'], { text }: MemberIndex): Kind[] {
+  if (!text) return ['number', 'none'];
+  return direction === 'asc' ? ['number', 'text', 'none'] : ['text', 'number', 'none'];
+}
+
+function indexedCalls(transaction: Transaction, project_id: string) {
+  return transaction.selectFrom('calls').select('id').where('project_id', '=', project_id).where(ofSorted);
+}
+
+/** Reads the ids of a project's calls with values of one kind, in the order of an index. */
+export async function readIndexedIds(
+  transaction: Transaction,
+  { number, text, wholeText }: MemberIndex,
+  {
+    project_id,
+    kind,
+    direction,
+    limit,
+    offset,
+  }: { project_id: string; kind: Kind; direction: SortKey['direction']; limit: number; offset: number },
+): Promise<string[]> {
+  const isNull = (value: Expression<unknown>) => sql<SqlBool>`${value} is null`;
+  const isPresent = (value: Expression<unknown>) => sql<SqlBool>`${value} is not null`;
+  let calls = indexedCalls(transaction, project_id);
+  if (kind === 'number') {
+    calls = calls.where(isPresent(number)).orderBy(number, direction);
+    if (text) calls = calls.orderBy(text, direction);
+  } else {
+    calls = calls.where(isNull(number));
+    if (text) calls = calls.where(kind === 'text' ? isPresent(text) : isNull(text));
+  }
+  if (kind === 'text') {
+    // The index has short texts as a whole, so only for others the rows of the calls are read.
+    const rest = sql`case when length(${text!}) = ${sql.lit(maxIndexedChars)} then ${wholeText!} end`;
+    calls = calls.orderBy(text!, direction).orderBy(rest, direction);
+  }
+  const rows = await calls.orderBy('id').limit(limit).offset(offset).execute();
+  return rows.map(({ id }) => id);
+}

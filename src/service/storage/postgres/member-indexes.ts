@@ -1,0 +1,50 @@
+import { type Kysely, sql } from 'kysely';
+import type { MemberIndexStore } from '../database.ts';
+import type { Tables } from '../database-tables.ts';
+
+/** Returns the indexes of members in a database. An index is created beside the writers, which do not wait. */
+export function postgresMemberIndexes(db: Kysely<Tables>): MemberIndexStore {
+  const prefix = 'calls_sorted_';
+  const milliseconds = (column: string): string => {
+    const part = (start: number, length: number): string => `substr(${column}, ${start}, ${length})::int`;
+    const date = [part(1, 4), part(6, 2), part(9, 2), part(12, 2), part(15, 2)].join(', ');
+    return `extract(epoch from make_timestamp(${date}, substr(${column}, 18, 6)::float8)) * 1000`;
+  };
+  return {
+    prefix,
+    latency: {
+      // The engine has no year 0.
+      number: `case when ended_at >= '0001' and started_at >= '0001'
+        and (summary is null or summary = 'null' or left(summary, 1) = '{')
+        then round(${milliseconds('ended_at')} - ${milliseconds('started_at')})::float8 end`,
+    },
+    memberOf: (column, names) => {
+      // Escaped backslashes are no part of other escapes.
+      const rest = `replace(${column}, '\\\\', '')`;
+      // NUL characters and half characters.
+      const isUnreadable = `strpos(${column}, '\\u') > 0 and (strpos(${rest}, '\\u0000') > 0 or strpos(${rest}, '\\ud') > 0)`;
+      const path = names.map((name) => `'${name}'`).join(', ');
+      const type = `json_typeof(json_extract_path(${column}::json, ${path}))`;
+      const value = `json_extract_path_text(${column}::json, ${path})`;
+      return {
+        number: `case when ${isUnreadable} then 'Infinity' when ${type} = 'number' then ${value}::float8 end`,
+        text: `case when ${isUnreadable} then null when ${type} not in ('number', 'null') then ${value} end collate "C"`,
+      };
+    },
+    list: async () => {
+      const found = sql<{ name: string }>`
+        select c.relname as name from pg_catalog.pg_index i join pg_catalog.pg_class c on c.oid = i.indexrelid
+        where i.indrelid = 'calls'::regclass and i.indisvalid and starts_with(c.relname, ${prefix})`;
+      return (await found.execute(db)).rows.map(({ name }) => name);
+    },
+    create: (name, definition) =>
+      db.connection().execute(async (connection) => {
+        // An attempt that was interrupted leaves an index that is not valid.
+        await sql`drop index concurrently if exists ${sql.ref(name)}`.execute(connection);
+        await sql`create index concurrently ${sql.ref(name)} on ${definition}`.execute(connection);
+      }),
+    drop: async (name) => {
+      await sql`drop index concurrently if exists ${sql.ref(name)}`.execute(db);
+    },
+  };
+}

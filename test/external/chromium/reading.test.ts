@@ -1,0 +1,190 @@
+import { beforeAll, describe, expect, it } from 'vitest';
+import { startBoard } from '../../support/board.ts';
+import {
+  accessibilityFindings,
+  type Browser,
+  hasChromium,
+  type Page,
+  says,
+  startChromium,
+} from '../../support/chromium.ts';
+import { call } from '../../support/heddle.ts';
+import { importItems } from '../../support/import-items.ts';
+import { onEnd } from '../../support/on-end.ts';
+
+let browser: Browser;
+
+const answer = `## Dosage
+
+Give **500 mg** up to *four times* a day.
+
+| Weight | Dose |
+|---|--:|
+| over 50 kg | 1 g |
+
+- Wait 4 hours.
+
+See [the leaflet](https://example.com/leaflet) <img src=x onerror="window.ran=1"> ![x](https://example.com/x.png)
+
+\`\`\`json
+{ "dose_mg": 500 }
+\`\`\`
+`;
+
+const talk = [
+  { role: 'system', content: 'Cite the clause.' },
+  ...Array.from({ length: 30 }, (_, n) => ({ role: n % 2 ? 'assistant' : 'user', content: `Turn ${n} `.repeat(60) })),
+  {
+    role: 'assistant',
+    content: null,
+    tool_calls: [{ id: 'c', function: { name: 'search_lease', arguments: '{"clause":"7.2"}' } }],
+  },
+  { role: 'tool', tool_call_id: 'c', content: '7.2 At any time in an emergency.' },
+  { role: 'user', content: 'So may they come in?' },
+];
+
+const calls = [
+  { display_fields: ['inputs.question', 'output'], call: { inputs: { question: 'How much?' }, output: answer } },
+  { display_fields: ['inputs.messages', 'output'], call: { inputs: { messages: talk }, output: 'Yes, under 7.2.' } },
+  {
+    display_fields: ['inputs.question', 'inputs.expected_answer', 'output'],
+    call: { inputs: { question: 'How long?', expected_answer: 'At most 96 hours.' }, output: 'At most 72 hours.' },
+  },
+  {
+    display_fields: ['inputs.question', 'output'],
+    call: { inputs: { question: 'Which one?' }, output: null, exception: 'TimeoutError: no answer' },
+  },
+].map((each, n) => ({
+  call_id: `call-${n}`,
+  call_op_name: 'nurse.advise',
+  call_trace_id: 't',
+  call_started_at: `2026-01-12T09:00:0${n}Z`,
+  ...each,
+}));
+
+/** Creates the queue `Nurse review`, and returns its environment. */
+async function createQueue(): Promise<Record<string, string>> {
+  const environment = await importItems(calls);
+  const fields = [
+    { name: 'correct', type: 'boolean', description: 'Would you sign it?' },
+    { name: 'severity', type: 'integer', min: 1, max: 5 },
+    { name: 'corrected_answer', type: 'string' },
+  ];
+  const guidelines = 'Judge as if it went to a patient.';
+  const { queue_id } = (await call('create_queue', { name: 'Nurse review', guidelines, fields }, environment)).result;
+  for (const { call_id, display_fields } of calls)
+    await call('add_queue_items', { queue_id, call_ids: [call_id], display_fields }, environment);
+  return environment;
+}
+
+async function open(options: Record<string, unknown> = {}, queue = ['Nurse review']): Promise<Page> {
+  const { url } = await startBoard(queue, await createQueue());
+  const context = await browser.newContext({ viewport: { width: 1280, height: 800 }, locale: 'en-GB', ...options });
+  onEnd(() => context.close());
+  const page = await context.newPage();
+  await page.goto(url);
+  if (queue.length > 0) await says(page, '4 items shown.');
+  return page;
+}
+
+const isInView = (page: Page, selector: string): Promise<boolean> =>
+  page.evaluate(`{
+    const { top, bottom, width } = document.querySelector('${selector}').getBoundingClientRect();
+    width > 0 && top >= 0 && bottom <= innerHeight + 1;
+  }`);
+
+describe.skipIf(!hasChromium)('the review board as a page to read', () => {
+  beforeAll(async () => {
+    browser = await startChromium();
+  });
+
+  it('shows one item with its Markdown drawn and nothing loaded, and the output apart from the inputs', async () => {
+    const page = await open();
+    expect(await page.locator('article').count()).toBe(1);
+    expect(await page.locator('article h2').innerText()).toBe('1 of 4');
+    expect(await page.locator('.inputs dt').allInnerTexts()).toEqual(['question']);
+    const output = page.locator('.output');
+    expect(await output.locator('.heading').innerText()).toBe('Dosage');
+    expect(await output.locator('td').allInnerTexts()).toEqual(['over 50 kg', '1 g']);
+    expect(await output.innerText()).toContain('the leaflet (https://example.com/leaflet) <img src=x onerror=');
+    expect(await page.locator('article a, article img, article iframe').count()).toBe(0);
+    expect(await page.evaluate('window.ran')).toBeUndefined();
+    await page.getByRole('checkbox', { name: 'Text as written' }).check();
+    expect(await output.innerText()).toContain('## Dosage');
+  });
+
+  it('shows the end of a long talk, differences to the expected answer, and why a call failed', async () => {
+    const page = await open();
+    await page.keyboard.press('ArrowDown');
+    await page.getByText('So may they come in?').waitFor();
+    expect(await page.locator('.earlier').innerText()).toBe('Show 31 earlier messages');
+    expect(await page.locator('.tool .role').innerText()).toBe('Calls the tool search_lease');
+    await page.locator('.earlier').click();
+    expect(await page.locator('.message').count()).toBe(34);
+    await page.keyboard.press('ArrowDown');
+    expect(await page.locator('.comparison del').allInnerTexts()).toEqual(['96']);
+    expect(await page.locator('.comparison ins').allInnerTexts()).toEqual(['72']);
+    await page.getByRole('button', { name: 'Begin with the output' }).click();
+    expect(await page.locator('.controls textarea').first().inputValue()).toBe('At most 72 hours.');
+    expect(await page.getByRole('button', { name: /^Write/ }).count()).toBe(0);
+    await page.locator('.controls textarea').first().fill('At most 96 hours.');
+    expect(await page.locator('.controls ins').allInnerTexts()).toEqual(['96']);
+    await page.keyboard.press('Escape');
+    await page.keyboard.press('ArrowDown');
+    expect(await page.locator('.failure').innerText()).toBe('TimeoutError: no answer');
+    expect(await page.locator('.output').count()).toBe(0);
+  });
+
+  it.each([
+    ['beside the values', 1280],
+    ['at the bottom edge', 390],
+  ])('keeps the controls %s in view while the values scroll, at %i px', async (_place, width) => {
+    const page = await open({ viewport: { width, height: 700 } });
+    await page.keyboard.press('ArrowDown');
+    await page.locator('.earlier').click();
+    for (const y of [0, 600, 100_000]) {
+      await page.evaluate(
+        `scrollTo(0, ${y}); new Promise((drawn) => requestAnimationFrame(() => requestAnimationFrame(drawn)))`,
+      );
+      for (const part of ['.controls', '.status', '.progress', '.guidelines summary'])
+        expect(await isInView(page, part), `${part} at ${y}`).toBe(true);
+    }
+  });
+
+  it('folds finished items in the list, and says at the end what is done and what happens with it', async () => {
+    const page = await open();
+    for (let item = 0; item < 4; item += 1) for (const key of ['1', '3']) await page.keyboard.press(key);
+    expect(await page.locator('.end h2').innerText()).toBe('You are through all 4');
+    await page.keyboard.press('l');
+    expect(await page.locator('.folded').count()).toBe(4);
+    expect(await page.locator('.summary').first().innerText()).toContain('How much?');
+    expect(await page.locator('.summary b').first().innerText()).toBe('correct: Yes');
+    await page.keyboard.press('l');
+    await page.keyboard.press('Enter');
+    await says(page, '4 items written.');
+    expect(await page.locator('.end h2').innerText()).toBe('All 4 done');
+    expect(await page.locator('.end').innerText()).toContain('Your judgements are stored under');
+    expect(await accessibilityFindings(page)).toEqual([]);
+    await page.getByRole('button', { name: 'Choose another queue' }).click();
+    await says(page, 'Choose a queue.');
+    expect(
+      await page.locator('.queues tbody tr').filter({ hasText: 'Nurse review' }).locator('td').allInnerTexts(),
+    ).toEqual(['done', '4']);
+  });
+
+  it.each([
+    ['light', { colorScheme: 'light' }],
+    ['dark', { colorScheme: 'dark' }],
+    ['forced colours', { forcedColors: 'active' }],
+    ['320 px', { viewport: { width: 320, height: 640 } }],
+    ['200 %', { viewport: { width: 640, height: 400 }, deviceScaleFactor: 2 }],
+  ])('has no accessibility findings and no horizontal scrolling with %s', async (_name, options) => {
+    const page = await open(options);
+    for (const key of ['ArrowDown', 'ArrowDown', 'ArrowDown', 'l']) {
+      expect(await accessibilityFindings(page), `before ${key}`).toEqual([]);
+      expect(await page.evaluate('document.documentElement.scrollWidth - innerWidth')).toBeLessThanOrEqual(0);
+      await page.keyboard.press(key);
+    }
+    expect(await accessibilityFindings(page), 'in the list').toEqual([]);
+  });
+});

@@ -1,0 +1,36 @@
+import { expect, it } from 'vitest';
+import { openDatabase } from '../../../src/service/storage/open-database.ts';
+import { basic, startTestService } from '../../support/embedded-service.ts';
+import { onEnd } from '../../support/on-end.ts';
+
+const service = await startTestService();
+const project_id = 'p/sorted';
+const startOf = (n: number) => ({
+  project_id,
+  id: `c${n}`,
+  op_name: 'op',
+  started_at: '2026-01-01T00:00:00Z',
+  attributes: {},
+  inputs: { n: (n * 7919) % 20_001 },
+});
+
+it('creates an index when more than 20,000 calls are sorted by a member, and keeps it up', async () => {
+  const batch = Array.from({ length: 20_001 }, (_, n) => ({ mode: 'start', req: { start: startOf(n) } }));
+  expect((await service.send('POST', '/call/upsert_batch', basic, { batch })).status).toBe(200);
+  const database = await openDatabase(service.data);
+  onEnd(() => database.close());
+  const largest = async (): Promise<number[]> => {
+    const body = { project_id, sort_by: [{ field: 'inputs.n', direction: 'desc' }], limit: 2, columns: ['inputs'] };
+    const { body: lines } = await service.send('POST', '/calls/stream_query', basic, body);
+    return (lines as string)
+      .trim()
+      .split('\n')
+      .map((line) => JSON.parse(line).inputs.n);
+  };
+  expect(await database.memberIndexes.list()).toEqual([]);
+  expect(await largest()).toEqual([20_000, 19_999]);
+  expect(await database.memberIndexes.list()).toEqual([expect.stringMatching(/^calls_sorted_\w{43}$/)]);
+  const start = { ...startOf(0), id: 'later', inputs: { n: 20_000.5 } };
+  expect((await service.send('POST', '/call/start', basic, { start })).status).toBe(200);
+  expect(await largest()).toEqual([20_000.5, 20_000]);
+});
