@@ -81,7 +81,7 @@ describe('heddle service copy to another heddle', () => {
     expect(await readWholeProject(send, project)).toEqual(read);
     const { results } = await send('POST', '/cost/query', { project_id: project });
     expect(results).toMatchObject([
-      { llm_id: 'model-1', prompt_token_cost: 0.5, effective_date: '2026-01-01T00:00:00.000Z' },
+      { llm_id: 'model-1', prompt_token_cost: 0.5, effective_date: '2026-01-01T00:00:00.000' },
     ]);
   });
 
