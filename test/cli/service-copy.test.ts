@@ -106,6 +106,34 @@ describe('heddle service copy to another heddle', () => {
     });
   });
 
+  it('copies every number as it was recorded', async () => {
+    const { target, mia } = await startTarget();
+    const numbers = await startTestService();
+    const authorization = basicOf(await addAccount(numbers, 'ada'));
+    const [project_id, id] = ['team/numbers', '0191a1b2-7c3d-7e4f-8a5b-6c7d8e9f0a1b'];
+    const call = {
+      project_id,
+      id,
+      trace_id: id,
+      op_name: 'answer',
+      started_at: '2026-01-01T00:00:00Z',
+      attributes: {},
+    };
+    const inputs = '{"user":1234567890123456789,"score":1.0,"small":1e-07}';
+    const start = JSON.stringify({ start: { ...call, inputs: {} } }).replace('"inputs":{}', `"inputs":${inputs}`);
+    const headers = { 'content-type': 'application/json' };
+    const recorded = { method: 'POST', headers: { ...headers, authorization }, body: start };
+    expect((await fetch(`${numbers.running.url}/call/start`, recorded)).status).toBe(200);
+    const { code, copied } = await copierTo({ cloud: mia }, numbers.data)();
+    expect([code, copied.check.faults, copied.check.compared]).toEqual([0, [], expect.objectContaining({ calls: 1 })]);
+    const read = {
+      method: 'POST',
+      headers: { ...headers, authorization: basicOf(mia) },
+      body: JSON.stringify({ project_id, id }),
+    };
+    expect(await (await fetch(`${target.running.url}/call/read`, read)).text()).toContain(`"inputs":${inputs}`);
+  });
+
   it('lets judgements and states be of the accounts that --as names', async () => {
     const { target, mia } = await startTarget();
     const accounts = { ada: await addAccount(target, 'ada-there'), bob: await addAccount(target, 'bob-there') };

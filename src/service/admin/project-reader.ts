@@ -1,6 +1,7 @@
 import { type SelectQueryBuilder, sql } from 'kysely';
 import { appendTo } from '../../core/append-to.ts';
 import { inBatchesBySize } from '../../core/in-batches.ts';
+import { parseStoredJson } from '../../core/json/exact-number.ts';
 import { ownMember } from '../../core/json/member-at.ts';
 import { jsonColumns } from '../storage/call-rows.ts';
 import type { Database } from '../storage/database.ts';
@@ -169,7 +170,7 @@ export function readerOf(database: Database, project_id: string) {
             ),
           );
           const contents = new Map(found.map(({ digest, content }) => [digest, content]));
-          yield digests.map((digest) => ({ digest, val: JSON.parse(contents.get(digest)!) }));
+          yield digests.map((digest) => ({ digest, val: parseStoredJson(contents.get(digest)!) as object }));
         }
       }
     },
@@ -206,7 +207,7 @@ export function readerOf(database: Database, project_id: string) {
           .where('digest', '=', digest)
           .executeTakeFirst(),
       );
-      return row && withMarks(JSON.parse(row.content), row);
+      return row && withMarks(parseStoredJson(row.content), row);
     },
 
     /** Yields the recorded calls by their ids. */
@@ -325,7 +326,7 @@ export function readerOf(database: Database, project_id: string) {
           const found = new Map(rows.map((row) => [`${row.id}\n${row.wb_user_id}`, row]));
           yield batch.flatMap(({ id, wb_user_id }) => {
             const row = found.get(`${id}\n${wb_user_id}`);
-            return row ? [{ ...row, payload: JSON.parse(row.payload) }] : [];
+            return row ? [{ ...row, payload: parseStoredJson(row.payload) as Record<string, unknown> }] : [];
           });
         }
       }
@@ -341,6 +342,6 @@ export function readerOf(database: Database, project_id: string) {
 }
 
 function toStoredCall({ memory_bytes: _, ...row }: Tables['calls']): StoredCall {
-  const values = jsonColumns.map((column) => [column, row[column] === null ? undefined : JSON.parse(row[column])]);
+  const values = jsonColumns.map((column) => [column, row[column] === null ? undefined : parseStoredJson(row[column])]);
   return { ...row, ...Object.fromEntries(values) };
 }
