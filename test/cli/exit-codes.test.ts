@@ -9,7 +9,14 @@ import { account, startTestService } from '../support/embedded-service.ts';
 import { call, command, emptyHome, run, temporaryFolder } from '../support/heddle.ts';
 
 /** Tools whose change a service makes as a whole or refuses. */
-const allOrNothing = ['create_dataset', 'create_evaluation', 'create_queue', 'create_scorer', 'run_inference'];
+const allOrNothing = [
+  'create_dataset',
+  'create_evaluation',
+  'create_queue',
+  'create_scorer',
+  'run_inference',
+  'update_queue',
+];
 
 describe('a tool that changes something', () => {
   it('does all of it or fails, or says what it has left undone', () => {
