@@ -178,6 +178,23 @@ describe('heddle service copy to the public service', () => {
     expect(writes.map(({ path }) => path)).toEqual(['/file/create', '/table/create']);
   });
 
+  it.each([
+    ['again', ['B', 'A'], ['B', 'A', 'B']],
+    ['not again if somebody stored another', ['B', 'A', 'C'], ['B', 'A', 'C']],
+  ])('stores the newest version here %s where an older one is the newest', async (_, there, sent) => {
+    const versioned = await startTestService();
+    const eve = basicOf(await addAccount(versioned, 'eve'));
+    const store = (url: string, project_id: string, text: string) =>
+      senderTo(url, eve)('POST', '/obj/create', { obj: { project_id, object_id: 'greeting', val: { text } } });
+    for (const text of ['A', 'B']) await store(versioned.running.url, project, text);
+    const target = await startPublicTarget();
+    for (const text of there) await store(target.url, publicProject, text);
+    const account = { baseUrl: target.url, project, username: 'api', password: 'key', token: 'key' };
+    const copy = copierTo({ cloud: account }, versioned.data);
+    expect(await copy('--to-project', publicProject)).toMatchObject({ code: 0 });
+    expect(target.bodiesOf('/obj/create').map(({ obj }) => obj.val.text)).toEqual(sent);
+  });
+
   it.each([4, 15, 45, 80])('goes on after the service was lost at request %i', async (place) => {
     const { target, copy, read } = await startPublic();
     let requests = 0;

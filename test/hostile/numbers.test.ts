@@ -324,7 +324,7 @@ describe('numbers that cannot be kept exactly', () => {
     await refused(
       ['service', 'import', '-', '--project', 'a/b', '--queue', 'q'],
       line,
-      `line 1: call: inputs: id: 9007199254740993 ${fault}`,
+      'The rows of - are not understood. Row 1',
     );
     const put = ['service', 'put-dataset', 'd', '-', '--project', 'a/b'];
     await refused(put, '[{"id":9007199254740993}]', `0.id: 9007199254740993 ${fault}`);

@@ -6,7 +6,7 @@ import { HeddleError } from '../../core/errors.ts';
 import { inBatches } from '../../core/in-batches.ts';
 import { canonicalJson } from '../../core/json/canonical-json.ts';
 import { fitsSchema } from '../../core/json/json-schema.ts';
-import { normalizeTimestamp } from '../../core/timestamps.ts';
+import { normalizeTimestamp, toMilliseconds } from '../../core/timestamps.ts';
 import type { Transaction } from '../storage/database.ts';
 import type { Tables } from '../storage/database-tables.ts';
 import { newIds } from '../storage/ids.ts';
@@ -18,7 +18,7 @@ const nonEmpty = z.string().min(1);
 const time = z
   .string()
   .refine((text) => normalizeTimestamp(text) !== undefined, 'must be an ISO 8601 date and time')
-  .transform((text) => normalizeTimestamp(text)!)
+  .transform((text) => toMilliseconds(normalizeTimestamp(text)!))
   .nullish();
 const given = { annotator: nonEmpty, creator: z.string().nullish(), judged_at: time };
 

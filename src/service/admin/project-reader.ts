@@ -28,7 +28,7 @@ export type StoredJudgement = Omit<Tables['feedback'], 'memory_bytes' | 'payload
 };
 
 /** A list of rows that is stored. */
-export type StoredTable = Pick<Tables['row_tables'], 'digest' | 'row_count'>;
+type StoredTable = Pick<Tables['row_tables'], 'digest' | 'row_count'>;
 
 /** Reads everything that the service has stored of one project. */
 export type ProjectReader = ReturnType<typeof readerOf>;
@@ -50,7 +50,7 @@ const countedTables = {
 } as const;
 
 /** The kinds of what a project holds, in the order in which one refers to another. */
-export const contentKinds = Object.keys(countedTables) as ContentKind[];
+const contentKinds = Object.keys(countedTables) as ContentKind[];
 export type ContentKind = keyof typeof countedTables;
 
 /** Lists the projects that have anything of these kinds. */

@@ -116,7 +116,7 @@ function callsOf(row: FileRow, context: RowContext): readonly (ImportedCall | Im
   const { value, line, isCells, around = {} } = row;
   const { file, options, facts } = context;
   if (typeof value === 'string') {
-    if (line === 1 && isJson(value)) throw notUnderstood(row, context);
+    if (line === 1 && isOtherJson(value)) throw notUnderstood(row, context);
     return value;
   }
   const fault = (cause: unknown) => inputError(`Line ${line} of ${file}: ${(cause as Error).message}.`, cause);
@@ -167,10 +167,10 @@ function isItem(row: Members): boolean {
   return Object.keys(row).some((name) => itemMember.test(name));
 }
 
-function isJson(text: string): boolean {
+/** Returns whether a line is JSON, but no object. One that is not JSON, or has inexact numbers, is left for the import to report. */
+function isOtherJson(text: string): boolean {
   try {
-    JSON.parse(text);
-    return true;
+    return !isJsonObject(JSON.parse(text));
   } catch {
     return false;
   }

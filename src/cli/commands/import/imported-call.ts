@@ -1,3 +1,4 @@
+import { parseExactJson } from '../../../core/json/json-numbers.ts';
 import { isJsonObject, type Members, objectOrEmpty } from '../../../core/json/json-object.ts';
 import { normalizeTimestamp } from '../../../core/timestamps.ts';
 import type { ItemFeedback } from '../../../service/start-service.ts';
@@ -53,7 +54,7 @@ export function parsedCell(value: unknown): unknown {
   if (value === '') return undefined;
   if (!/^\s{0,9}[[{"]/.test(value)) return value;
   try {
-    return JSON.parse(value);
+    return parseExactJson(value);
   } catch {
     return value;
   }

@@ -50,7 +50,7 @@ export async function* readRows(file: string, options: RowOptions): AsyncGenerat
   }
   // A line that is cut off can begin with anything: the file's name says what it is.
   const mayBeCsv = options.format === undefined && /^[^{[]/.test(start) && !/\.(jsonl|ndjson|json)$/i.test(file);
-  const delimiter = options.format === 'csv' || mayBeCsv ? await delimiterOf(head) : undefined;
+  const delimiter = options.format === 'csv' || mayBeCsv ? await delimiterOf(head.slice(0, headChars)) : undefined;
   const hasCsvName = /\.(csv|tsv|tab|psv|txt)$/i.test(file);
   if (options.format === 'csv' || (mayBeCsv && (delimiter !== undefined || hasCsvName))) {
     yield* readCsv(text, delimiter ?? ',', file);
