@@ -76,7 +76,7 @@ describe('query_queue_items with include_call', () => {
         project_id: 'a/b',
         filter: { call_ids: ['c1', 'c2', 'c3'] },
         limit: 3,
-        columns: ['id', 'inputs.question'],
+        columns: ['id', 'exception', 'inputs.question'],
         expand_columns: ['inputs.question'],
       },
     ]);
@@ -86,9 +86,9 @@ describe('query_queue_items with include_call', () => {
   it.each([
     [
       ['output', 'inputs.messages[0].content', 'inputs.x.y', 'summary[0]', 'inputs.messages[1]'],
-      ['id', 'output', 'inputs.messages', 'inputs.x.y', 'summary'],
+      ['id', 'exception', 'output', 'inputs.messages', 'inputs.x.y', 'summary'],
     ],
-    [[], ['id']],
+    [[], ['id', 'exception']],
     // `thread` is not a column of the interface, so the whole call is requested.
     [['inputs.question', 'thread.id'], undefined],
   ])('for the display fields %j requests the columns %j', async (displayFields, columns) => {
