@@ -5,6 +5,7 @@ import { type ErrorCode, HeddleError } from '../core/errors.ts';
 import { abortable } from '../core/http/abortable.ts';
 import { HttpClient, type HttpRequest, type HttpResponse, networkCode, unsentCodes } from '../core/http/http-client.ts';
 import type { ProxySettings } from '../core/http/proxies.ts';
+import { exactJson } from '../core/json/exact-number.ts';
 import type { Log } from '../core/log.ts';
 import type { McpCallScope, RequestEnd } from '../core/observer.ts';
 import type { SecretSearch } from '../core/secrets/secret-search.ts';
@@ -209,7 +210,7 @@ export class RequestSender {
         ...(body !== undefined && { 'content-type': 'application/json' }),
         ...headers,
       },
-      body: body === undefined || body instanceof Uint8Array ? body : JSON.stringify(body),
+      body: body === undefined || body instanceof Uint8Array ? body : exactJson(body),
       signal: deadline.signal,
     };
   }

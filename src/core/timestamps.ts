@@ -10,7 +10,7 @@ const utcPattern = /^\d{4}-(?:0[1-9]|1[0-2])-(?:0[1-9]|1\d|2[0-8])T(?:[01]\d|2[0
  */
 export function normalizeTimestamp(text: string): string | undefined {
   if (utcPattern.test(text)) return `${text.slice(0, -1)}000Z`;
-  // Date moves 30 February to March, so that it is not the same any more.
+  // Most times of JavaScript have this form. Date moves 30 February to March, so that it is not the same any more.
   if (text.length === 24 && new Date(text).toJSON() === text) return `${text.slice(0, -1)}000Z`;
   const match = pattern.exec(text);
   if (!match) return undefined;
@@ -26,6 +26,11 @@ export function normalizeTimestamp(text: string): string | undefined {
 /** Removes the microseconds of a time that {@link normalizeTimestamp} returned, if they are zero. */
 export function shortTimestamp(utc: string): string {
   return utc.length === 27 && utc.endsWith('000Z') ? `${utc.slice(0, 23)}Z` : utc;
+}
+
+/** Cuts a time that {@link normalizeTimestamp} returned to milliseconds. */
+export function toMilliseconds(utc: string): string {
+  return `${utc.slice(0, 23)}Z`;
 }
 
 /** Returns a time in UTC without its zone, as the public service writes some of its times. */

@@ -28,16 +28,16 @@ export async function requireQueue(id: string, project: string, service: Service
 }
 
 /**
- * Reads the queue with an id, or else the only one with a name, whatever its case.
+ * Returns the id of the queue with an id, or else of the only one with a name, whatever its case.
  * @throws HeddleError `not_found` for an unknown queue; its hint asks whether the nearest was meant.
  */
-export async function findNamedQueue(idOrName: string, project: string, service: ServiceClient): Promise<Queue> {
+export async function findQueueId(idOrName: string, project: string, service: ServiceClient): Promise<string> {
   const isId = pathSegment.safeParse(idOrName).success;
   const byId = isId ? await requireQueue(idOrName, project, service).catch(asNotFound) : undefined;
-  if (byId && !(byId instanceof HeddleError)) return byId;
+  if (byId && !(byId instanceof HeddleError)) return idOrName;
   const queues = await service.call('queryQueues', { body: { project_id: project, limit: maxCandidates } });
   const [named, ...others] = queues.filter(({ name }) => name.toLowerCase() === idOrName.toLowerCase());
-  if (named && others.length === 0) return named;
+  if (named && others.length === 0) return named.id;
   const meant = named
     ? undefined
     : meantName(

@@ -183,7 +183,7 @@ describe('heddle import', () => {
     );
     expect((await importFile(scores, ...target)).stdout).toBe('0 added, 0 duplicates, 1 judgement or score\n');
     expect(await readFeedback('two/files', ['run-1'])).toEqual([
-      [0, 'wandb.annotation.helpful', 1, 'ada', '2026-11-03T10:00:00.000Z'],
+      [0, 'wandb.annotation.helpful', 1, 'ada', '2026-11-03T10:00:00.000'],
     ]);
     const { body } = await service.query('q', { project_id: 'two/files' });
     expect(body.items).toMatchObject([{ call_id: 'run-1', annotation_state: 'completed' }]);

@@ -13,7 +13,9 @@ import { join } from 'node:path';
 import type { Command } from 'commander';
 import { describe, expect, it } from 'vitest';
 import { createProgram } from '../../src/cli/program.ts';
-import { call, emptyHome, inInvocation, run, temporaryFolder } from '../support/heddle.ts';
+import { call, inInvocation, run } from '../support/heddle.ts';
+import { setUpProfiles } from '../support/profiles.ts';
+import { startPublicTarget } from '../support/public-target.ts';
 
 /** Commands that write a file which a person names, by the option or argument, and whether they replace an earlier one. */
 const writers: Record<string, { args: (file: string, run: string) => string[]; replaces: boolean }> = {
@@ -37,6 +39,10 @@ const writers: Record<string, { args: (file: string, run: string) => string[]; r
   },
   'evaluation show --junit': { args: (file, runId) => ['evaluation', 'show', runId, '--junit', file], replaces: true },
   'setup --file': { args: (file) => ['setup', 'cursor', '--yes', '--file', file], replaces: true },
+  'service copy --ids': {
+    args: (file) => ['service', 'copy', '--to', 'cloud', '--project', 'demo/support', '--dry-run', '--ids', file],
+    replaces: true,
+  },
   'service backup file': { args: (file) => ['service', 'backup', file], replaces: false },
 };
 
@@ -73,8 +79,10 @@ describe('every option and argument that names a file', () => {
 describe.skipIf(process.platform === 'win32').each(Object.entries(writers))('%s', (_, { args, replaces }) => {
   /** Creates a home with something to write, and a file, what it is to hold and its folder. */
   async function place() {
-    const folder = temporaryFolder();
-    const environment = emptyHome(folder);
+    const { url: baseUrl } = await startPublicTarget();
+    const cloud = { baseUrl, project: 'demo/support', username: 'api', password: 'key', token: 'key' };
+    const { environment } = setUpProfiles({ cloud }, {});
+    const folder = environment.HOME!;
     const dataset = 'weave:///demo/support/object/tickets:latest';
     await call('create_evaluation', { name: 'Answers', dataset }, environment);
     const request = { evaluation: 'Answers', model: 'heddle/echo', prompt: '{question}' };

@@ -81,7 +81,7 @@ describe('heddle service copy to another heddle', () => {
     expect(await readWholeProject(send, project)).toEqual(read);
     const { results } = await send('POST', '/cost/query', { project_id: project });
     expect(results).toMatchObject([
-      { llm_id: 'model-1', prompt_token_cost: 0.5, effective_date: '2026-01-01T00:00:00.000Z' },
+      { llm_id: 'model-1', prompt_token_cost: 0.5, effective_date: '2026-01-01T00:00:00.000' },
     ]);
   });
 
@@ -104,6 +104,34 @@ describe('heddle service copy to another heddle', () => {
       there: 5,
       copied: 0,
     });
+  });
+
+  it('copies every number as it was recorded', async () => {
+    const { target, mia } = await startTarget();
+    const numbers = await startTestService();
+    const authorization = basicOf(await addAccount(numbers, 'ada'));
+    const [project_id, id] = ['team/numbers', '0191a1b2-7c3d-7e4f-8a5b-6c7d8e9f0a1b'];
+    const call = {
+      project_id,
+      id,
+      trace_id: id,
+      op_name: 'answer',
+      started_at: '2026-01-01T00:00:00Z',
+      attributes: {},
+    };
+    const inputs = '{"user":1234567890123456789,"score":1.0,"small":1e-07}';
+    const start = JSON.stringify({ start: { ...call, inputs: {} } }).replace('"inputs":{}', `"inputs":${inputs}`);
+    const headers = { 'content-type': 'application/json' };
+    const recorded = { method: 'POST', headers: { ...headers, authorization }, body: start };
+    expect((await fetch(`${numbers.running.url}/call/start`, recorded)).status).toBe(200);
+    const { code, copied } = await copierTo({ cloud: mia }, numbers.data)();
+    expect([code, copied.check.faults, copied.check.compared]).toEqual([0, [], expect.objectContaining({ calls: 1 })]);
+    const read = {
+      method: 'POST',
+      headers: { ...headers, authorization: basicOf(mia) },
+      body: JSON.stringify({ project_id, id }),
+    };
+    expect(await (await fetch(`${target.running.url}/call/read`, read)).text()).toContain(`"inputs":${inputs}`);
   });
 
   it('lets judgements and states be of the accounts that --as names', async () => {
@@ -176,6 +204,23 @@ describe('heddle service copy to the public service', () => {
       /create$|complete$|start$|end$|items$|progress$|annotation_queues$/.test(path),
     );
     expect(writes.map(({ path }) => path)).toEqual(['/file/create', '/table/create']);
+  });
+
+  it.each([
+    ['again', ['B', 'A'], ['B', 'A', 'B']],
+    ['not again if somebody stored another', ['B', 'A', 'C'], ['B', 'A', 'C']],
+  ])('stores the newest version here %s where an older one is the newest', async (_, there, sent) => {
+    const versioned = await startTestService();
+    const eve = basicOf(await addAccount(versioned, 'eve'));
+    const store = (url: string, project_id: string, text: string) =>
+      senderTo(url, eve)('POST', '/obj/create', { obj: { project_id, object_id: 'greeting', val: { text } } });
+    for (const text of ['A', 'B']) await store(versioned.running.url, project, text);
+    const target = await startPublicTarget();
+    for (const text of there) await store(target.url, publicProject, text);
+    const account = { baseUrl: target.url, project, username: 'api', password: 'key', token: 'key' };
+    const copy = copierTo({ cloud: account }, versioned.data);
+    expect(await copy('--to-project', publicProject)).toMatchObject({ code: 0 });
+    expect(target.bodiesOf('/obj/create').map(({ obj }) => obj.val.text)).toEqual(sent);
   });
 
   it.each([4, 15, 45, 80])('goes on after the service was lost at request %i', async (place) => {

@@ -48,7 +48,7 @@ describe('ServiceClient with a separate inference URL', () => {
     expect(await client.call('runInference', { path: { path: '/chat/completions' }, body })).toMatchObject({
       id: 'r1',
     });
-    expect(await client.call('listModels', {})).toMatchObject({ data: [{ id: 'm' }] });
+    expect(await client.call('listModels', {})).toMatchObject({ data: [{ id: 'm' }, {}] });
     await client.call('readCall', { body: { project_id: 'a/b', id: 'c' } });
     expect(inference.requestLines()).toEqual([
       'POST /v1/chat/completions Bearer token-of-user',

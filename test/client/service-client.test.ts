@@ -29,7 +29,8 @@ describe('ServiceClient.call', () => {
   it.each(Object.keys(endpoints) as EndpointName[])('sends %s and returns the value of its response', async (name) => {
     const { service, client } = await startFake();
     const { method, form, lines }: Endpoint = endpoints[name];
-    const path = { ...project, queue_id: 'q', item_id: 'i', evaluation_run_id: 'r', prediction_id: 'p', score_id: 's' };
+    const of = { object_id: 'o', digest: 'd', queue_id: 'q', item_id: 'i' };
+    const path = { ...project, ...of, evaluation_run_id: 'r', prediction_id: 'p', score_id: 's' };
     const parts = { path: { ...path, path: '/m' }, ...(form && { body: { project_id, file: new Blob(['x']) } }) };
     const result = await client.call(name, parts as never);
     expect(Array.isArray(result)).toBe(lines === true);

@@ -312,7 +312,7 @@ describe('numbers that cannot be kept exactly', () => {
     expect(await server.end()).toBe(0);
   });
 
-  it('are refused by heddle call, and in the lines and files that heddle service stores', async () => {
+  it('are refused by heddle call, and in the files that heddle service stores', async () => {
     const environment = emptyHome(temporaryFolder());
     const refused = async (args: string[], stdin: string, message: string) => {
       const { code, stdout, stderr } = await run(args, environment, stdin);
@@ -320,15 +320,19 @@ describe('numbers that cannot be kept exactly', () => {
       expect(stderr).toContain(message);
     };
     await refused(['call', 'read_call', '-'], '{"call_id":["a",1e999]}', `call_id.1: 1e999 ${fault}`);
-    const line = `{"call_id":"c","call_op_name":"o","call_trace_id":"t","call_started_at":"2025-04-07T14:39:02Z","call":{"inputs":{"id":9007199254740993}}}`;
-    await refused(
-      ['service', 'import', '-', '--project', 'a/b', '--queue', 'q'],
-      line,
-      `line 1: call: inputs: id: 9007199254740993 ${fault}`,
-    );
     const put = ['service', 'put-dataset', 'd', '-', '--project', 'a/b'];
     await refused(put, '[{"id":9007199254740993}]', `0.id: 9007199254740993 ${fault}`);
     await refused(put, '{"a":1}\n{"a":-1e999}\n', `line 2: a: -1e999 ${fault}`);
+  });
+
+  it('are kept in the lines that heddle import stores', async () => {
+    const environment = emptyHome(temporaryFolder(), { HEDDLE_PROJECT: 'a/b' });
+    const inputs = '{"id":9007199254740993,"score":1.0}';
+    const line = `{"call_id":"c","call_op_name":"o","call_trace_id":"t","call_started_at":"2025-04-07T14:39:02Z","call":{"inputs":${inputs}}}`;
+    const imported = await run(['import', '-', '--project', 'a/b', '--queue', 'q'], environment, line);
+    expect([imported.code, imported.stderr]).toEqual([0, expect.any(String)]);
+    const { stdout } = await run(['call', 'read_call', '{"call_id":"c"}'], environment);
+    expect(JSON.parse(stdout)).toMatchObject({ call: { inputs: { id: '9007199254740993', score: 1 } } });
   });
 
   it('are refused in the configuration file', async () => {

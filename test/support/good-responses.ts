@@ -59,7 +59,7 @@ const goodBodies: { [Name in EndpointName]?: z.input<(typeof endpoints)[Name]['r
     choices: [{ index: 0, message: { role: 'assistant', content: 'Hello' }, finish_reason: 'stop' }],
     usage: { prompt_tokens: 1, completion_tokens: 1, total_tokens: 2 },
   },
-  listModels: { object: 'list', data: [{ id: 'm' }] },
+  listModels: { object: 'list', data: [{ id: 'm' }, { id: 'heddle/echo' }] },
   createEvaluation: { digest: 'x', object_id: 'e', version_index: 0, evaluation_ref: 'weave:///a/b/object/e:x' },
   listProjects: { projects: [{ project_id: 'a/b', queues: 1 }] },
   queryQueues: queue,

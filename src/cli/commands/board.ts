@@ -1,5 +1,5 @@
 import type { Command } from 'commander';
-import { findNamedQueue } from '../../queues/require-queue.ts';
+import { findQueueId } from '../../queues/require-queue.ts';
 import { showView } from '../access/show-view.ts';
 import { addSettingFlags, requireProjectSetting, runtimeFlags } from '../usage/flags.ts';
 import { explain } from '../usage/help.ts';
@@ -21,7 +21,7 @@ export function addBoard(program: Command): void {
       tool: 'review_queue',
       args: async ({ service, project }) => {
         if (queue === undefined) return {};
-        return { queue_id: (await findNamedQueue(queue, requireProjectSetting(project), await service())).id };
+        return { queue_id: await findQueueId(queue, requireProjectSetting(project), await service()) };
       },
       noun: 'board',
       open,

@@ -5,8 +5,9 @@ import { appendTo } from '../../core/append-to.ts';
 import { HeddleError } from '../../core/errors.ts';
 import { inBatches } from '../../core/in-batches.ts';
 import { canonicalJson } from '../../core/json/canonical-json.ts';
+import { withPlainNumbers } from '../../core/json/exact-number.ts';
 import { fitsSchema } from '../../core/json/json-schema.ts';
-import { normalizeTimestamp } from '../../core/timestamps.ts';
+import { normalizeTimestamp, toMilliseconds } from '../../core/timestamps.ts';
 import type { Transaction } from '../storage/database.ts';
 import type { Tables } from '../storage/database-tables.ts';
 import { newIds } from '../storage/ids.ts';
@@ -18,16 +19,18 @@ const nonEmpty = z.string().min(1);
 const time = z
   .string()
   .refine((text) => normalizeTimestamp(text) !== undefined, 'must be an ISO 8601 date and time')
-  .transform((text) => normalizeTimestamp(text)!)
+  .transform((text) => toMilliseconds(normalizeTimestamp(text)!))
   .nullish();
 const given = { annotator: nonEmpty, creator: z.string().nullish(), judged_at: time };
 
+const judgedValue = z.unknown().transform(withPlainNumbers);
+
 /** What people and programs said about a call, as it is written in a line of a file. */
 export const feedbackMembers = {
-  judgements: z.array(z.strictObject({ field: nonEmpty, value: z.unknown(), ...given })).default([]),
+  judgements: z.array(z.strictObject({ field: nonEmpty, value: judgedValue, ...given })).default([]),
   notes: z.array(z.strictObject({ note: nonEmpty, ...given })).default([]),
   scores: z
-    .array(z.strictObject({ scorer: nonEmpty, value: z.unknown(), comment: z.string().nullish(), judged_at: time }))
+    .array(z.strictObject({ scorer: nonEmpty, value: judgedValue, comment: z.string().nullish(), judged_at: time }))
     .default([]),
 };
 

@@ -4,7 +4,7 @@ import { type AnnotationState, annotationStates } from '../../contract/queue-ite
 import { validateValue } from '../../contract/validation.ts';
 import { type ErrorDetail, HeddleError } from '../../core/errors.ts';
 import { inBatches } from '../../core/in-batches.ts';
-import { InexactNumberError, parseExactJson } from '../../core/json/json-numbers.ts';
+import { parseKeepingNumbers } from '../../core/json/exact-number.ts';
 import { isJsonObject } from '../../core/json/json-object.ts';
 import { JsonLimitError } from '../../core/json/parse-json.ts';
 import { normalizeTimestamp } from '../../core/timestamps.ts';
@@ -173,11 +173,8 @@ interface ParsedLine {
 function parseItem(text: string, line: number): ParsedLine | ErrorDetail[] {
   let value: unknown;
   try {
-    value = parseExactJson(text);
+    value = parseKeepingNumbers(text);
   } catch (error) {
-    if (error instanceof InexactNumberError) {
-      return error.faults.map((fault) => ({ ...fault, loc: ['line', line, ...fault.loc] }));
-    }
     const msg = error instanceof JsonLimitError ? `is ${error.message}` : 'is not JSON';
     return [{ loc: ['line', line], msg, type: 'json_invalid' }];
   }

@@ -1,6 +1,7 @@
 import { type SelectQueryBuilder, sql } from 'kysely';
 import { appendTo } from '../../core/append-to.ts';
 import { inBatchesBySize } from '../../core/in-batches.ts';
+import { parseStoredJson } from '../../core/json/exact-number.ts';
 import { ownMember } from '../../core/json/member-at.ts';
 import { jsonColumns } from '../storage/call-rows.ts';
 import type { Database } from '../storage/database.ts';
@@ -28,7 +29,7 @@ export type StoredJudgement = Omit<Tables['feedback'], 'memory_bytes' | 'payload
 };
 
 /** A list of rows that is stored. */
-export type StoredTable = Pick<Tables['row_tables'], 'digest' | 'row_count'>;
+type StoredTable = Pick<Tables['row_tables'], 'digest' | 'row_count'>;
 
 /** Reads everything that the service has stored of one project. */
 export type ProjectReader = ReturnType<typeof readerOf>;
@@ -50,7 +51,7 @@ const countedTables = {
 } as const;
 
 /** The kinds of what a project holds, in the order in which one refers to another. */
-export const contentKinds = Object.keys(countedTables) as ContentKind[];
+const contentKinds = Object.keys(countedTables) as ContentKind[];
 export type ContentKind = keyof typeof countedTables;
 
 /** Lists the projects that have anything of these kinds. */
@@ -169,7 +170,7 @@ export function readerOf(database: Database, project_id: string) {
             ),
           );
           const contents = new Map(found.map(({ digest, content }) => [digest, content]));
-          yield digests.map((digest) => ({ digest, val: JSON.parse(contents.get(digest)!) }));
+          yield digests.map((digest) => ({ digest, val: parseStoredJson(contents.get(digest)!) as object }));
         }
       }
     },
@@ -206,7 +207,7 @@ export function readerOf(database: Database, project_id: string) {
           .where('digest', '=', digest)
           .executeTakeFirst(),
       );
-      return row && withMarks(JSON.parse(row.content), row);
+      return row && withMarks(parseStoredJson(row.content), row);
     },
 
     /** Yields the recorded calls by their ids. */
@@ -325,7 +326,7 @@ export function readerOf(database: Database, project_id: string) {
           const found = new Map(rows.map((row) => [`${row.id}\n${row.wb_user_id}`, row]));
           yield batch.flatMap(({ id, wb_user_id }) => {
             const row = found.get(`${id}\n${wb_user_id}`);
-            return row ? [{ ...row, payload: JSON.parse(row.payload) }] : [];
+            return row ? [{ ...row, payload: parseStoredJson(row.payload) as Record<string, unknown> }] : [];
           });
         }
       }
@@ -341,6 +342,6 @@ export function readerOf(database: Database, project_id: string) {
 }
 
 function toStoredCall({ memory_bytes: _, ...row }: Tables['calls']): StoredCall {
-  const values = jsonColumns.map((column) => [column, row[column] === null ? undefined : JSON.parse(row[column])]);
+  const values = jsonColumns.map((column) => [column, row[column] === null ? undefined : parseStoredJson(row[column])]);
   return { ...row, ...Object.fromEntries(values) };
 }

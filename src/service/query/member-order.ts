@@ -28,6 +28,8 @@ export interface MemberIndex {
   text?: Expression<string | null>;
   /** The rest of the order of texts, if they begin alike. */
   wholeText?: Expression<string | null>;
+  /** See {@link MemberIndexStore}. */
+  ordersByNull: boolean;
 }
 
 /** Finds, creates and replaces the indexes of members by which calls are sorted. */
@@ -53,7 +55,7 @@ export class MemberIndexes {
       text: sql.raw<string | null>(`substr(${text}, 1, ${maxIndexedChars})`),
       wholeText: sql.raw<string | null>(text),
     };
-    return { name, number: sql.raw(number), ...texts };
+    return { name, number: sql.raw(number), ...texts, ordersByNull: this.#database.memberIndexes.ordersByNull };
   }
 
   /** Returns whether an index has the calls of a project in order. */
@@ -125,7 +127,7 @@ function indexedCalls(transaction: Transaction, project_id: string) {
 /** Reads the ids of a project's calls with values of one kind, in the order of an index. */
 export async function readIndexedIds(
   transaction: Transaction,
-  { number, text, wholeText }: MemberIndex,
+  { number, text, wholeText, ordersByNull }: MemberIndex,
   {
     project_id,
     kind,
@@ -136,18 +138,16 @@ export async function readIndexedIds(
 ): Promise<string[]> {
   const isNull = (value: Expression<unknown>) => sql<SqlBool>`${value} is null`;
   const isPresent = (value: Expression<unknown>) => sql<SqlBool>`${value} is not null`;
-  let calls = indexedCalls(transaction, project_id);
-  if (kind === 'number') {
-    calls = calls.where(isPresent(number)).orderBy(number, direction);
-    if (text) calls = calls.orderBy(text, direction);
-  } else {
-    calls = calls.where(isNull(number));
-    if (text) calls = calls.where(kind === 'text' ? isPresent(text) : isNull(text));
+  let calls = indexedCalls(transaction, project_id).where(kind === 'number' ? isPresent(number) : isNull(number));
+  if (text && kind !== 'number') calls = calls.where(kind === 'text' ? isPresent(text) : isNull(text));
+  const present = { number: [number, text], text: [text], none: [] }[kind];
+  for (const value of ordersByNull ? [number, text] : present) {
+    if (value) calls = calls.orderBy(value, kind === 'none' ? 'asc' : direction);
   }
   if (kind === 'text') {
     // The index has short texts as a whole, so only for others the rows of the calls are read.
     const rest = sql`case when length(${text!}) = ${sql.lit(maxIndexedChars)} then ${wholeText!} end`;
-    calls = calls.orderBy(text!, direction).orderBy(rest, direction);
+    calls = calls.orderBy(rest, direction);
   }
   const rows = await calls.orderBy('id').limit(limit).offset(offset).execute();
   return rows.map(({ id }) => id);

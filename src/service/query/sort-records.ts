@@ -17,8 +17,7 @@ export function fieldAt(record: object, path: string): unknown {
 export function sortValueOf(value: unknown): SortValue {
   if (value === undefined || value === null) return undefined;
   const plain = plainNumber(value);
-  if (typeof plain === 'number') return plain;
-  return inByteOrder(typeof plain === 'string' ? plain : JSON.stringify(plain));
+  return typeof plain === 'number' ? plain : inByteOrder(typeof plain === 'string' ? plain : JSON.stringify(plain));
 }
 
 /** Returns a text that compares with others as their bytes in UTF-8 do, which is the order of the database engines. */

@@ -18,6 +18,8 @@ export interface SortedMember {
 export interface MemberIndexStore {
   /** Begins the names of these indexes and of no others. */
   readonly prefix: string;
+  /** True if the engine finds calls in the order of an index only if they are ordered by the columns that are null, too. */
+  readonly ordersByNull: boolean;
   /** The milliseconds from the start of a call to its end, as `summary.weave.latency_ms` has them. */
   readonly latency: SortedMember;
   /**

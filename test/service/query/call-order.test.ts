@@ -279,7 +279,7 @@ describe('the index of a member', async () => {
     expect(await idsOf({ project_id, sort_by, limit: 3, offset: 11_990 })).toEqual(
       inOrder(calls, sort_by).slice(11_990, 11_993),
     );
-    const isThird = { $eq: [{ $getField: 'inputs.half' }, { $literal: 1 }] };
+    const isThird = { $eq: [{ $convert: { input: { $getField: 'inputs.half' }, to: 'int' } }, { $literal: 1 }] };
     const third = calls.filter(({ inputs }) => inputs.half === 1);
     expect(await idsOf({ project_id, sort_by, query: { $expr: isThird }, limit: 30, offset: 700 })).toEqual(
       inOrder(third, sort_by).slice(700, 730),

@@ -1,5 +1,6 @@
 import { createHash } from 'node:crypto';
 import { objectNamePattern } from '../../../contract/references.ts';
+import { exactJson } from '../../../core/json/exact-number.ts';
 import { isJsonObject, type Members, objectOrEmpty } from '../../../core/json/json-object.ts';
 import { inputError } from '../../access/text-file.ts';
 import { didYouMean } from '../../terminal/report-failure.ts';
@@ -116,7 +117,7 @@ function callsOf(row: FileRow, context: RowContext): readonly (ImportedCall | Im
   const { value, line, isCells, around = {} } = row;
   const { file, options, facts } = context;
   if (typeof value === 'string') {
-    if (line === 1 && isJson(value)) throw notUnderstood(row, context);
+    if (line === 1 && isOtherJson(value)) throw notUnderstood(row, context);
     return value;
   }
   const fault = (cause: unknown) => inputError(`Line ${line} of ${file}: ${(cause as Error).message}.`, cause);
@@ -131,8 +132,8 @@ function callsOf(row: FileRow, context: RowContext): readonly (ImportedCall | Im
       throw fault(cause);
     }
   }
-  if (isItem(value)) return JSON.stringify(isCells ? withoutEmpty(value) : value);
-  if (Object.keys(value).length === 0) return JSON.stringify(value);
+  if (isItem(value)) return exactJson(isCells ? withoutEmpty(value) : value);
+  if (Object.keys(value).length === 0) return exactJson(value);
   if (facts.formats.size > 0) {
     throw inputError(`Line ${line} of ${file} is no row of ${[...facts.formats].join(' or ')}: ${shortJson(value)}`);
   }
@@ -167,10 +168,10 @@ function isItem(row: Members): boolean {
   return Object.keys(row).some((name) => itemMember.test(name));
 }
 
-function isJson(text: string): boolean {
+/** Returns whether a line is JSON, but no object. One that is not JSON, or has inexact numbers, is left for the import to report. */
+function isOtherJson(text: string): boolean {
   try {
-    JSON.parse(text);
-    return true;
+    return !isJsonObject(JSON.parse(text));
   } catch {
     return false;
   }
@@ -202,7 +203,7 @@ function lineOf(imported: ImportedCall, { options, importedAt }: RowContext): st
     summary: imported.usage && { usage: imported.usage },
   };
   const callId = id === undefined ? `row-${digestOf([opName, call, startedAt])}` : callIdOf(id);
-  return JSON.stringify({
+  return exactJson({
     call_id: callId,
     call_op_name: opName,
     call_trace_id: imported.traceId ? callIdOf(imported.traceId) : callId,
@@ -219,7 +220,7 @@ function lineOf(imported: ImportedCall, { options, importedAt }: RowContext): st
 }
 
 function feedbackLineOf({ feedbackOn, ...feedback }: ImportedFeedback): string {
-  return JSON.stringify({ feedback_on: callIdOf(feedbackOn), ...feedback });
+  return exactJson({ feedback_on: callIdOf(feedbackOn), ...feedback });
 }
 
 /** Returns the id of a call, in the form that references to calls have. */
@@ -228,7 +229,7 @@ function callIdOf(id: string): string {
 }
 
 function digestOf(content: unknown): string {
-  return createHash('sha256').update(JSON.stringify(content)).digest('hex').slice(0, 24);
+  return createHash('sha256').update(exactJson(content)).digest('hex').slice(0, 24);
 }
 
 /** Returns the paths of the values to judge; a name of a column stands for its place in the call. */

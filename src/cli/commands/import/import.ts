@@ -2,11 +2,12 @@ import { basename } from 'node:path';
 import { type Command, InvalidArgumentError, Option } from 'commander';
 import { objectNamePattern } from '../../../contract/references.ts';
 import type { Members } from '../../../core/json/json-object.ts';
+import { valueText } from '../../../core/json/value-text.ts';
 import { fieldSchema, fieldTypes } from '../../../queues/queue-fields.ts';
 import { sampleProject } from '../../../runtime/runtime.ts';
 import { type CheckedImport, type ImportTarget, type NewField, readImport } from '../../../service/start-service.ts';
 import { resolveSettings } from '../../../settings/resolve-settings.ts';
-import { valuesAt } from '../../../text/call-values.ts';
+import { cutValue, valuesAt } from '../../../text/call-values.ts';
 import { pluralize } from '../../../text/page.ts';
 import { dataFlags, withStore } from '../../access/open-store.ts';
 import { invocation } from '../../invocation.ts';
@@ -180,8 +181,11 @@ function printDryRun(
   { projectId, queueId, fields = [], guidelines }: ImportTarget,
   facts: FileFacts,
 ): void {
+  const { redactor } = invocation();
   for (const { call_id, call_op_name, call_started_at, display_fields, call } of items.slice(0, shownRows)) {
-    const shown = Object.entries(valuesAt(call as never, display_fields, maxShownChars));
+    const shown = Object.entries(valuesAt(call as never, display_fields, Number.POSITIVE_INFINITY)).map(
+      ([path, value]): [string, unknown] => [path, cutValue(redactor.redact(valueText(value)), maxShownChars)],
+    );
     const given = feedback.filter((entry) => entry.call_id === call_id).flatMap(({ judgements }) => judgements);
     const judged = given.map(({ field, value, annotator }) => `${field} ${JSON.stringify(value)} by ${annotator}`);
     const entries: [string, unknown][] = [['call', `${call_id} (${call_op_name}, ${call_started_at})`], ...shown];

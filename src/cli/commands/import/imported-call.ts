@@ -1,3 +1,4 @@
+import { exactJson, parseKeepingNumbers, plainNumber } from '../../../core/json/exact-number.ts';
 import { isJsonObject, type Members, objectOrEmpty } from '../../../core/json/json-object.ts';
 import { normalizeTimestamp } from '../../../core/timestamps.ts';
 import type { ItemFeedback } from '../../../service/start-service.ts';
@@ -53,7 +54,7 @@ export function parsedCell(value: unknown): unknown {
   if (value === '') return undefined;
   if (!/^\s{0,9}[[{"]/.test(value)) return value;
   try {
-    return JSON.parse(value);
+    return parseKeepingNumbers(value);
   } catch {
     return value;
   }
@@ -62,18 +63,18 @@ export function parsedCell(value: unknown): unknown {
 /** Returns a value of a row as text; undefined for an empty one. */
 export function optionalText(value: unknown): string | undefined {
   if (value === undefined || value === null || value === '') return undefined;
-  return typeof value === 'string' ? value : JSON.stringify(value);
+  return typeof value === 'string' ? value : exactJson(value);
 }
 
 /** Returns a value of a row as a number; undefined for anything else. */
 export function numberOf(value: unknown): number | undefined {
-  const number = typeof value === 'string' && value.trim() !== '' ? Number(value) : value;
+  const number = typeof value === 'string' && value.trim() !== '' ? Number(value) : plainNumber(value);
   return typeof number === 'number' && Number.isFinite(number) ? number : undefined;
 }
 
 /** Returns the value of a score or judgement: text that is a number or a boolean becomes one. */
 export function judgedValueOf(value: unknown): unknown {
-  if (typeof value !== 'string') return value;
+  if (typeof value !== 'string') return plainNumber(value);
   if (/^(true|false)$/i.test(value)) return value.toLowerCase() === 'true';
   // Keeps the digits of texts like 007.
   return /^-?(0|[1-9]\d{0,14})(\.\d{1,15})?$/.test(value) ? Number(value) : (parsedCell(value) ?? value);
@@ -84,7 +85,8 @@ export function judgedValueOf(value: unknown): unknown {
  * nanoseconds, which its size tells. Returns undefined for anything else.
  */
 export function timeOf(value: unknown): string | undefined {
-  const epoch = typeof value === 'number' ? value : /^\d{10,19}$/.test(String(value)) ? Number(value) : undefined;
+  const number = plainNumber(value);
+  const epoch = typeof number === 'number' ? number : /^\d{10,19}$/.test(String(value)) ? Number(value) : undefined;
   if (epoch !== undefined) {
     if (epoch < 1e8 || epoch > 1e19) return undefined;
     const digits = Math.floor(Math.log10(epoch));

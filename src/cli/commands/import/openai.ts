@@ -4,6 +4,7 @@ import {
   filledMembers,
   type ImportedCall,
   namedInputs,
+  numberOf,
   optionalText,
   parsedCell,
   replyOf,
@@ -180,7 +181,7 @@ function evaluated(row: Members): ImportedCall {
     scores: results.map(({ name, passed, score }) => ({
       scorer: optionalText(name) ?? 'result',
       value: typeof passed === 'boolean' ? passed : score,
-      ...(typeof passed === 'boolean' && typeof score === 'number' && { comment: `score ${score}` }),
+      ...(typeof passed === 'boolean' && numberOf(score) !== undefined && { comment: `score ${score}` }),
     })),
   };
 }

@@ -67,7 +67,7 @@ function result(row: Members, around: Members): ImportedCall {
     notes: comment === undefined ? [] : [{ note: comment, annotator }],
     scores: [
       { scorer: 'pass', value: row.success === true, comment: optionalText(grading.reason) },
-      ...(typeof row.score === 'number' ? [{ scorer: 'score', value: row.score }] : []),
+      ...(numberOf(row.score) === undefined ? [] : [{ scorer: 'score', value: row.score }]),
       ...named.map(([scorer, value]) => ({ scorer, value })),
     ],
   };

@@ -1,6 +1,6 @@
 import { Readable } from 'node:stream';
 import { parse } from 'csv-parse';
-import { parseExactJson } from '../../../core/json/json-numbers.ts';
+import { exactJson, parseKeepingNumbers } from '../../../core/json/exact-number.ts';
 import { isJsonObject, type Members } from '../../../core/json/json-object.ts';
 import { memberAt } from '../../../core/json/member-at.ts';
 import { JsonLimitError } from '../../../core/json/parse-json.ts';
@@ -50,7 +50,7 @@ export async function* readRows(file: string, options: RowOptions): AsyncGenerat
   }
   // A line that is cut off can begin with anything: the file's name says what it is.
   const mayBeCsv = options.format === undefined && /^[^{[]/.test(start) && !/\.(jsonl|ndjson|json)$/i.test(file);
-  const delimiter = options.format === 'csv' || mayBeCsv ? await delimiterOf(head) : undefined;
+  const delimiter = options.format === 'csv' || mayBeCsv ? await delimiterOf(head.slice(0, headChars)) : undefined;
   const hasCsvName = /\.(csv|tsv|tab|psv|txt)$/i.test(file);
   if (options.format === 'csv' || (mayBeCsv && (delimiter !== undefined || hasCsvName))) {
     yield* readCsv(text, delimiter ?? ',', file);
@@ -98,10 +98,10 @@ function isDocument(start: string): boolean {
   return !first.trimEnd().endsWith('}') && !rest.startsWith('{');
 }
 
-/** Returns the value of a JSON text; undefined if it is none that can be kept exactly. */
+/** Returns the value of a JSON text; undefined for other text. */
 function parsedJson(text: string): unknown {
   try {
-    return parseExactJson(text);
+    return parseKeepingNumbers(text);
   } catch {
     return undefined;
   }
@@ -292,7 +292,7 @@ async function* readDocument(
   const json = parts.join('');
   let around: unknown;
   try {
-    around = parseExactJson(json);
+    around = parseKeepingNumbers(json);
   } catch (cause) {
     if (cause instanceof JsonLimitError) throw inputError(`${file} is ${cause.message}.`, cause, asLines);
     if (/[\r\n]/.test(json.trim())) throw inputError(`${file} is not valid JSON: ${(cause as Error).message}.`, cause);
@@ -301,7 +301,7 @@ async function* readDocument(
   }
   if (!isJsonObject(around)) return;
   for (const [index, row] of rowsIn(around, file, { rowsAt, isKnownRow }).entries()) {
-    yield { line: index + 1, value: isJsonObject(row) ? withoutWrapper(row) : JSON.stringify(row), around };
+    yield { line: index + 1, value: isJsonObject(row) ? withoutWrapper(row) : exactJson(row), around };
   }
 }
 
@@ -346,5 +346,5 @@ const maxShownChars = 400;
 
 /** Returns a value as JSON that is short enough for a message, without secrets. */
 export function shortJson(value: unknown): string {
-  return String(cutValue(invocation().redactor.redact(JSON.stringify(value)), maxShownChars));
+  return String(cutValue(invocation().redactor.redact(exactJson(value)), maxShownChars));
 }

@@ -8,17 +8,16 @@ export function postgresMemberIndexes(db: Kysely<Tables>): MemberIndexStore {
   const milliseconds = (column: string): string => {
     const part = (start: number, length: number): string => `substr(${column}, ${start}, ${length})::int`;
     const date = [part(1, 4), part(6, 2), part(9, 2), part(12, 2), part(15, 2)].join(', ');
-    return `round(extract(epoch from make_timestamp(${date}, substr(${column}, 18, 6)::float8)) * 1000)`;
+    return `extract(epoch from make_timestamp(${date}, substr(${column}, 18, 9)::float8)) * 1000`;
   };
-  const microseconds = (column: string): string =>
-    `(${milliseconds(column)} * 1000 + coalesce(nullif(rtrim(substr(${column}, 24, 3), 'Z'), ''), '0')::int)`;
   return {
     prefix,
+    ordersByNull: true,
     latency: {
       // The engine has no year 0.
       number: `case when ended_at >= '0001' and started_at >= '0001'
-        and (summary is null or summary = 'null' or left(summary, 1) = '{')
-        then trunc((${microseconds('ended_at')} - ${microseconds('started_at')}) / 1000)::float8 end`,
+        and (summary is null or summary = 'null' or left(ltrim(summary), 1) = '{')
+        then trunc(round((${milliseconds('ended_at')} - ${milliseconds('started_at')}) * 1000) / 1000)::float8 end`,
     },
     memberOf: (column, names) => {
       // Escaped backslashes are no part of other escapes.

@@ -19,10 +19,6 @@ const threadCode = `
   connection.exec(statement);
   connection.close();`;
 
-/** The engine counts time in milliseconds. */
-const days = (column: string): string => `julianday(substr(${column}, 1, 23))`;
-const microseconds = (column: string): string => `cast(substr(${column}, 24, 3) as integer)`;
-
 /** Returns the indexes of members in a data file. An index is created in a thread; meanwhile, writers wait. */
 export function sqliteMemberIndexes(
   file: string,
@@ -33,11 +29,12 @@ export function sqliteMemberIndexes(
   let running: Promise<void> = Promise.resolve();
   return {
     prefix,
+    ordersByNull: false,
     latency: {
       number: `case
-        when ended_at is not null and (summary is null or summary = 'null' or substr(summary, 1, 1) = '{')
-        then (cast(round((${days('ended_at')} - ${days('started_at')}) * 86400000) as integer) * 1000
-          + ${microseconds('ended_at')} - ${microseconds('started_at')}) / 1000 end`,
+        when ended_at is not null and (summary is null or summary = 'null' or substr(ltrim(summary), 1, 1) = '{')
+        then ((strftime('%s', ended_at) - strftime('%s', started_at)) * 1000000
+          + substr(ended_at, 21, 6) - substr(started_at, 21, 6)) / 1000 end`,
     },
     memberOf: (column, names) => {
       const member = `${column}, '$${names.map((name) => `."${name}"`).join('')}'`;

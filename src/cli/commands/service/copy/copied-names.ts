@@ -11,7 +11,7 @@ const spanId = /^[\da-f]{16}$/i;
 const urlNamespace = Buffer.from('6ba7b8119dad11d180b400c04fd430c8', 'hex');
 
 /** Returns the UUID (version 5) of a URL, which any program can compute: the same for the same URL. */
-export function uuidOfUrl(url: string): string {
+function uuidOfUrl(url: string): string {
   const hash = createHash('sha1').update(urlNamespace).update(url).digest();
   hash[6] = (hash[6]! & 0x0f) | 0x50;
   hash[8] = (hash[8]! & 0x3f) | 0x80;
@@ -20,7 +20,7 @@ export function uuidOfUrl(url: string): string {
 }
 
 /** Digests at the target, by those here. */
-export interface Digests {
+interface Digests {
   /** By `object:digest`. */
   versions: Map<string, string>;
   tables: Map<string, string>;

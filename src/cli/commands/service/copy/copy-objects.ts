@@ -94,6 +94,14 @@ export async function copyObjects(copy: ProjectCopy): Promise<void> {
   const tables = new Set<string>();
   for await (const { digest } of reader.tables()) tables.add(digest);
   const atTarget = await VersionsAtTarget.list(copy);
+  const create = async (object_id: string, val: unknown): Promise<string> => {
+    const obj = { project_id: names.target_id, object_id, val };
+    const { digest } = await target.call('createObject', { body: { obj } });
+    atTarget.newest.set(object_id, digest);
+    return digest;
+  };
+  const last = new Map<string, { there: string; val: unknown }>();
+  const copies = new Set<string>();
   for (const version of await reader.versions()) {
     const { object_id, digest } = version;
     const val = await reader.version(version);
@@ -105,19 +113,25 @@ export async function copyObjects(copy: ProjectCopy): Promise<void> {
     const known = await atTarget.find(object_id, copied, copied === val ? digest : undefined);
     const note = (there: string): void => {
       names.digests.versions.set(`${object_id}:${digest}`, there);
+      last.set(object_id, { there, val: copied });
+      copies.add(`${object_id}:${there}`);
     };
     if (known !== undefined) {
       note(known);
       tally.count('objects', { there: 1 });
     } else if (!isDryRun) {
       const store = async (): Promise<void> => {
-        const obj = { project_id: names.target_id, object_id, val: copied };
-        note((await target.call('createObject', { body: { obj } })).digest);
+        note(await create(object_id, copied));
         tally.count('objects', { copied: 1 });
       };
       const label = `${object_id}:v${version.version_index}`;
       await sendInHalves([version], store, (_, { message }) => tally.leave('objects', message, label));
     }
+  }
+  // A version that has been published again here since the last copy becomes the newest there too, unless somebody stored another.
+  for (const [object_id, { there, val }] of last) {
+    const newest = atTarget.newest.get(object_id);
+    if (!isDryRun && newest !== there && copies.has(`${object_id}:${newest}`)) await create(object_id, val);
   }
   for (const table of tables) await copyTable(copy, table);
 }
@@ -129,6 +143,8 @@ class VersionsAtTarget {
   readonly #copy: ProjectCopy;
   /** The digests by objects, with a hash of the content of those that have been read. */
   readonly #digests = new Map<string, Map<string, string | undefined>>();
+  /** The digest of the newest version of each object. */
+  readonly newest = new Map<string, string>();
 
   private constructor(copy: ProjectCopy) {
     this.#copy = copy;
@@ -140,7 +156,8 @@ class VersionsAtTarget {
     for (let offset = 0; ; offset += versionsPerPage) {
       const page = { limit: versionsPerPage, offset, metadata_only: true };
       const { objs } = await target.call('queryObjects', { body: { project_id: names.target_id, ...page } });
-      for (const { object_id, digest } of objs) {
+      for (const { object_id, digest, is_latest } of objs) {
+        if (is_latest) versions.newest.set(object_id, digest);
         const digests = versions.#digests.get(object_id) ?? new Map<string, string | undefined>();
         versions.#digests.set(object_id, digests.set(digest, undefined));
       }

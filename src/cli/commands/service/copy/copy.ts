@@ -79,6 +79,8 @@ export async function runCopy(command: Command, store: Store): Promise<void> {
   const projects = await chosenProjects(command, store, options);
   const clients = new Clients(command);
   const outcomes: CopiedProject[] = [];
+  // Before anything is copied: the file may be one that cannot be written.
+  const idsFile = options.ids === undefined ? undefined : createNamedFile(options.ids, 'owner');
   try {
     await withInterrupt(async (signal) => {
       const target = (await clients.open(options.to)).withSignal(signal);
@@ -93,11 +95,15 @@ export async function runCopy(command: Command, store: Store): Promise<void> {
         outcomes.push(await copyOne(store, start));
       }
     });
+    for (const line of idLines(outcomes)) idsFile?.write(line);
+    idsFile?.finish();
+  } catch (error) {
+    idsFile?.discard();
+    throw error;
   } finally {
     showProgress('');
     await clients.close();
   }
-  if (options.ids !== undefined) writeIds(options.ids, outcomes);
   if (isForPeople(options)) outcomes.forEach(printOutcome);
   else printJson(outcomes.map(({ newIds, ...outcome }) => ({ ...outcome, new_ids: newIds.size })));
   if (outcomes.some(({ check }) => check && check.faults.length > 0)) {
@@ -188,19 +194,12 @@ function explained(error: unknown, { names }: Start): unknown {
   return new HeddleError({ ...error, message: error.message, hint });
 }
 
-/** Writes a line of JSON for each call with a new id. */
-function writeIds(path: string, outcomes: readonly CopiedProject[]): void {
-  const file = createNamedFile(path, 'owner');
-  try {
-    for (const { project_id, target_project_id, newIds } of outcomes) {
-      for (const [id, target_id] of newIds) {
-        file.write(`${JSON.stringify({ project_id, id, target_project_id, target_id })}\n`);
-      }
+/** Yields a line of JSON for each call with a new id. */
+function* idLines(outcomes: readonly CopiedProject[]): Generator<string> {
+  for (const { project_id, target_project_id, newIds } of outcomes) {
+    for (const [id, target_id] of newIds) {
+      yield `${JSON.stringify({ project_id, id, target_project_id, target_id })}\n`;
     }
-    file.finish();
-  } catch (error) {
-    file.discard();
-    throw error;
   }
 }
 
