@@ -8,7 +8,8 @@ const line = '-'.repeat(80);
  * licence share its text, and each keeps its own lines of copyright.
  */
 export function noticesOf(metafiles, root) {
-  const folders = new Set();
+  // The names of emoji are generated from this package.
+  const folders = new Set(['node_modules/unicode-emoji-json']);
   for (const output of metafiles.flatMap(({ outputs }) => Object.values(outputs))) {
     for (const [input, { bytesInOutput }] of Object.entries(output.inputs)) {
       const folder = /^.*node_modules\/(?:@[^/]+\/)?[^/]+/.exec(input)?.[0];
@@ -30,7 +31,7 @@ export function noticesOf(metafiles, root) {
   const notices = [...groups.values()].map(
     ({ text, packages }) => `${line}\n${[...packages].join('\n\n')}\n\n${text}\n`,
   );
-  return `heddle contains code of the packages below, under the licence that stands with each.\n\n${notices.join('\n')}`;
+  return `heddle contains code and data of the packages below, under the licence that stands with each.\n\n${notices.join('\n')}`;
 }
 
 function noticeOf(folder) {
