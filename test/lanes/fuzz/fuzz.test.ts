@@ -267,17 +267,19 @@ async function startAttackTarget(): Promise<Target> {
     return { status: response.status, text };
   };
   const send = async (project_id: string, requests: Attack['requests']): Promise<string> => {
-    const ids = { RUN: 'none', PREDICTION: 'none' };
+    const ids = { RUN: 'none', PREDICTION: 'none', DIGEST0: 'none', DIGEST1: 'none' };
     let received = '';
     for (const request of requests) {
-      const fill = (text: string) => text.replaceAll('RUN', ids.RUN).replaceAll('PREDICTION', ids.PREDICTION);
+      const fill = (text: string) =>
+        Object.entries(ids).reduce((filled, [name, id]) => filled.replaceAll(name, id), text);
       const { status, text } = await post(attacker, fill(request.path), fill(request.body));
       // Every character of a long result was sent by the attacker.
       received += text.slice(0, 1_000_000);
-      const isMade = status === 200 && /\/(evaluation_runs|predictions|evaluate_model)$/.test(request.path);
-      const { evaluation_run_id, prediction_id, call_id } = isMade ? JSON.parse(text) : {};
+      const isMade = status === 200 && /\/(evaluation_runs|predictions|evaluate_model|obj\/create)$/.test(request.path);
+      const { evaluation_run_id, prediction_id, call_id, digest } = isMade ? JSON.parse(text) : {};
       ids.RUN = evaluation_run_id ?? call_id ?? ids.RUN;
       ids.PREDICTION = prediction_id ?? ids.PREDICTION;
+      if (digest !== undefined) ids[ids.DIGEST0 === 'none' ? 'DIGEST0' : 'DIGEST1'] = digest;
       for (let code = 'running'; call_id !== undefined && code === 'running'; ) {
         const answer = await post(attacker, '/evaluations/status', JSON.stringify({ project_id, call_id }));
         code = JSON.parse(answer.text).status.code;
