@@ -252,7 +252,7 @@ describe('the index of a member', async () => {
     const key = fc.record({ field: fc.constantFrom(...indexed), direction });
     const orders = fc.array(fc.tuple(key), { minLength: 1, maxLength: 5 });
     await fc.assert(fc.asyncProperty(fc.array(call, { maxLength: 40 }), orders, page, checkOrders), {
-      numRuns: caseCount(300),
+      numRuns: caseCount(100),
     });
   });
 
