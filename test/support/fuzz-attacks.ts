@@ -109,7 +109,11 @@ const onObjects = (project_id: string): fc.Arbitrary<Attack['requests']> =>
     })
     .map(({ values, steps, count }) => {
       const refs = Array.from({ length: count }, (_, at) =>
-        [`weave:///${project_id}/object/o${at % 2}:DIGEST${at % 2}`, ...steps, ...(at % 3 === 0 ? ['index', at] : [])].join('/'),
+        [
+          `weave:///${project_id}/object/o${at % 2}:DIGEST${at % 2}`,
+          ...steps,
+          ...(at % 3 === 0 ? ['index', at] : []),
+        ].join('/'),
       );
       return [
         ...values.map((val, at) => ({

@@ -32,7 +32,7 @@ const model = z.looseObject({
 async function faultsOfRuns(client: Client): Promise<string[]> {
   const runs = await client.call('listEvaluationRuns', { path: splitProjectId(project), query: {} });
   const found = new Map<string, string>();
-  for (const run of runs.filter(({ status }) => status === 'success')) {
+  for (const run of runs.filter(({ status }) => status === 'completed')) {
     const { vals } = await client.call('readReferences', { body: { refs: [String(run.model)] } });
     const prompt = String(model.safeParse(vals[0]).data?.default_params.messages_template.at(-1)?.content);
     const { summary } = await client.call('queryEvaluationResults', {

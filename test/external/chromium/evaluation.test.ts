@@ -236,7 +236,7 @@ describe.skipIf(!hasChromium)('the results of evaluations in a chat', () => {
   it('show the error of a prediction, and how many rows only one run has', async () => {
     const args = { evaluation: 'quality', model: 'helper', prompt: 'Fail {question}', max_rows: 4 };
     const { run_id, status } = await runs.client.call('run_evaluation', args);
-    expect(status).toBe('complete');
+    expect(status).toBe('complete with 1 error');
     const { board: view } = await openResults({ run_ids: [runs.baseline, run_id], only: 'failed' });
     await says(view, /rows? shown/);
     expect((await textsOf(view, '.run'))[1]).toContain('Predictions 4, 1 failed');

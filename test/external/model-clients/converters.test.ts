@@ -163,8 +163,8 @@ describe.skipIf(!openaiAgentsStrict.program)('OpenAI Agents in strict mode', () 
     const tools = await toolsForModel(openaiAgentsStrict);
     const strict = tools.filter(({ isStrict }) => isStrict);
     expect(strict.map(({ name }) => name)).toEqual([
-      ...['list_queues', 'query_queue_items', 'read_call', 'query_calls', 'create_queue', 'list_objects'],
-      ...['read_object', 'read_evaluation'],
+      ...['list_queues', 'query_queue_items', 'read_call', 'query_calls', 'create_queue', 'update_queue'],
+      ...['list_objects', 'read_object', 'read_evaluation'],
     ]);
     for (const { name, schema } of strict) expect(schema, name).toMatchObject({ additionalProperties: false });
   });

@@ -30,7 +30,7 @@ async function readResults({ service, post, authorization }: ConnectedSdk) {
         .split('\n')
         .slice(0, -1)
         .map((line) => JSON.parse(line));
-      expect(run).toMatchObject({ status: 'success' });
+      expect(run).toMatchObject({ status: 'completed' });
       const { status, body } = await post(`/v2/${sdkProject}/eval_results/query`, {
         evaluation_run_ids: [run.evaluation_run_id],
         include_summary: true,

@@ -70,6 +70,10 @@ const recorded = {
   summary: { usage: { gpt: { requests: 1 } }, weave: { status: 'success', latency_ms: 1000, trace_name: 'answer' } },
   wb_user_id: 'tester',
   wb_run_id: null,
+  wb_run_step: null,
+  wb_run_step_end: null,
+  thread_id: null,
+  turn_id: null,
   deleted_at: null,
   storage_size_bytes: null,
   total_storage_size_bytes: null,
@@ -127,7 +131,8 @@ describe.skipIf(!hasWeaveSdk)('the generated client of npm weave 0.11.1', () => 
     const reaction = { ...note, feedback_type: 'wandb.reaction.1', payload: { emoji: '👍' } };
     const replacement = { ...reaction, feedback_id: created.id };
     const replaced = await send('feedback', 'feedbackReplaceFeedbackReplacePost', replacement);
-    expect(replaced).toEqual({ ...answer, payload: { emoji: '👍' } });
+    const names = { alias: ':thumbs_up:', detoned: '👍', detoned_alias: ':thumbs_up:' };
+    expect(replaced).toEqual({ ...answer, payload: { emoji: '👍', ...names } });
     const { result } = await send('feedback', 'feedbackQueryFeedbackQueryPost', { project_id });
     expect(result).toMatchObject([{ id: replaced.id, weave_ref, feedback_type: 'wandb.reaction.1', creator: 'Ada' }]);
     const query = { $expr: { $eq: [{ $getField: 'id' }, { $literal: replaced.id }] } };
@@ -203,7 +208,7 @@ describe.skipIf(!hasWeaveSdk)('the generated client of npm weave 0.11.1', () => 
       provider_id: 'default',
     };
     expect(await send('cost', 'costQueryCostQueryPost', { project_id, query: ofGpt })).toEqual({
-      results: [{ id: ids[0][0], llm_id: 'gpt', ...price }],
+      results: [{ id: ids[0][0], llm_id: 'gpt', ...price, effective_date: '2025-01-01T00:00:00.000' }],
     });
     const usage = { gpt: { requests: 1, prompt_tokens: 10, output_tokens: 3, total_tokens: 13 }, unknown: {} };
     const batch = [
@@ -225,7 +230,8 @@ describe.skipIf(!hasWeaveSdk)('the generated client of npm weave 0.11.1', () => 
         ...price,
         pricing_level: 'project',
         pricing_level_id: project_id,
-        created_at: time,
+        created_at: expect.stringMatching(/^\d{4}-\d\d-\d\d \d\d:\d\d:\d\d\.\d{3}$/),
+        effective_date: '2025-01-01 00:00:00.000',
         created_by: 'tester',
       },
     });

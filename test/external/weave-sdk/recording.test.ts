@@ -166,7 +166,8 @@ const recordingSteps: [name: string, (recorder: Recorder, reader: Reader) => Pro
     async (recorder, reader) => {
       await recorder.run('logEvaluation');
       await recorder.run('flush');
-      const $expr = { $eq: [{ $getField: 'attributes._weave_eval_meta.imperative' }, { $literal: true }] };
+      const field = { $getField: 'attributes._weave_eval_meta.imperative' };
+      const $expr = { $eq: [{ $convert: { input: field, to: 'bool' } }, { $literal: true }] };
       const logged = await callsAt(reader, { query: { $expr }, include_feedback: true });
       const outputsOf = (name: string) =>
         logged.filter(({ op_name }) => op_name.includes(`/op/${name}:`)).map(({ output }) => output);
