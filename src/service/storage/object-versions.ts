@@ -50,13 +50,33 @@ export function objectOfKind(
   return { ...object, kind: 'object', base_object_class, leaf_object_class };
 }
 
+/** A content as it is stored. */
+interface StoredContent {
+  digest: string;
+  json: string;
+  memory_bytes: number;
+}
+
+/** Contents whose transactions may be repeated: to write a large one takes seconds, which others would wait for each time. */
+const storedContents = new WeakMap<object, StoredContent>();
+
+function storedContentOf(object: NewObject): StoredContent {
+  const { content } = object;
+  const known = isJsonObject(content) ? storedContents.get(content) : undefined;
+  if (known) return known;
+  const json = storedJson(content, sortedMembers);
+  const stored = { digest: contentDigest(withMarks(content, object)), json, memory_bytes: memoryBytesOf(json) };
+  if (isJsonObject(content)) storedContents.set(content, stored);
+  return stored;
+}
+
 /**
  * Stores a version of an object in a write transaction; the version with the same content, if there is one, becomes the newest. Objects of all
  * classes share one namespace per project.
  */
 export async function putVersion(transaction: Transaction, object: NewObject): Promise<VersionId> {
   const { project_id, object_id } = object;
-  const digest = contentDigest(withMarks(object.content, object));
+  const { digest, json: content, memory_bytes } = storedContentOf(object);
   const reference = objectReference(project_id, object_id, digest);
   const versions = versionsOf(transaction, object).select('version_index');
   const same = await versions.where('digest', '=', digest).executeTakeFirst();
@@ -67,14 +87,13 @@ export async function putVersion(transaction: Transaction, object: NewObject): P
     return { object_id, digest, version_index: last.version_index, reference };
   }
   const version_index = last ? last.version_index + 1 : 0;
-  const content = storedJson(object.content, sortedMembers);
   await transaction
     .insertInto('objects')
     .values({
       ...object,
       digest,
       version_index,
-      memory_bytes: memoryBytesOf(content),
+      memory_bytes,
       content,
       created_at: new Date().toISOString(),
     })
