@@ -134,10 +134,8 @@ function serveEndpoint<Name extends EndpointName>(name: Name, options: AppOption
       : await run(endpoint.request && (await readJson(outgoing, budget)));
     if (result === undefined) return RESPONSE_ALREADY_SENT;
     if (result instanceof Response) return result;
-    if (isAsyncIterable(result)) return sendLines(result, context);
-    const isList = Array.isArray(result);
-    const body = isList ? jsonLines(result) : jsonText(result);
-    return context.body(body, 200, { 'Content-Type': isList ? lineType : 'application/json' });
+    const isList = Array.isArray(result) || isAsyncIterable(result);
+    return sendParts(isList ? jsonLines(result) : jsonParts(result), isList ? lineType : 'application/json', context);
   };
 }
 
@@ -153,39 +151,45 @@ function isAsyncIterable(value: unknown): value is AsyncIterable<unknown> {
   return typeof value === 'object' && value !== null && Symbol.asyncIterator in value;
 }
 
-/** Number of characters of lines that are collected before they are sent. */
+/** Number of characters that are collected before they are sent. */
 const maxHeldChars = 256 * 1024;
 
 /**
- * Sends values as lines while they are read. A short list is sent whole, with its length. A failure after the first part
- * breaks the connection, so that the client cannot mistake a partial list for a complete one.
+ * Sends the parts of a body while they are made, so that a long one does not keep others waiting. A short body is sent whole,
+ * with its length. A failure after the first part breaks the connection, so that the client cannot mistake a partial
+ * body for a complete one.
  */
-async function sendLines(values: AsyncIterable<unknown>, context: Context<AppEnvironment>): Promise<Response> {
-  const parts = textParts(values);
-  const first = await parts.next();
-  const second = await parts.next();
-  if (second.done) return context.body(first.value ?? '', 200, { 'Content-Type': lineType });
+async function sendParts(
+  parts: AsyncIterable<string> | Iterable<string>,
+  type: string,
+  context: Context<AppEnvironment>,
+): Promise<Response> {
+  const collected = collectParts(parts);
+  const first = await collected.next();
+  const second = await collected.next();
+  if (second.done) return context.body(first.value ?? '', 200, { 'Content-Type': type });
   const { outgoing } = context.env;
-  outgoing.writeHead(200, { 'Content-Type': lineType });
+  outgoing.writeHead(200, { 'Content-Type': type });
   const all = async function* () {
     yield first.value;
     yield second.value;
-    yield* parts;
+    yield* collected;
   };
   await pipeline(all, outgoing).catch((error: NodeJS.ErrnoException) => {
     if (error.code !== 'ERR_STREAM_PREMATURE_CLOSE')
-      context.get('log')('error', 'list interrupted', { error: error.stack });
+      context.get('log')('error', 'response interrupted', { error: error.stack });
   });
   return RESPONSE_ALREADY_SENT;
 }
 
-async function* textParts(values: AsyncIterable<unknown>): AsyncGenerator<string, undefined, undefined> {
+async function* collectParts(
+  parts: AsyncIterable<string> | Iterable<string>,
+): AsyncGenerator<string, undefined, undefined> {
   let held: string[] = [];
   let chars = 0;
-  for await (const value of values) {
-    const line = `${jsonLine(value)}\n`;
-    held.push(line);
-    chars += line.length;
+  for await (const part of parts) {
+    held.push(part);
+    chars += part.length;
     if (chars < maxHeldChars) continue;
     yield held.join('');
     held = [];
@@ -195,19 +199,30 @@ async function* textParts(values: AsyncIterable<unknown>): AsyncGenerator<string
   return undefined;
 }
 
-/** Maximum number of characters of a list; a string cannot be much longer. */
-const maxListChars = 256 * 1024 * 1024;
+async function* jsonLines(values: AsyncIterable<unknown> | Iterable<unknown>): AsyncGenerator<string, void, undefined> {
+  for await (const value of values) yield `${jsonLine(value)}\n`;
+}
 
-function jsonLines(values: readonly unknown[]): string {
-  const lines: string[] = [];
-  let chars = 0;
-  for (const value of values) {
-    const line = `${jsonLine(value)}\n`;
-    chars += line.length;
-    if (chars > maxListChars) throw responseTooLarge();
-    lines.push(line);
+/** Writes a result as JSON; the entries of its lists are parts. */
+function* jsonParts(result: object): Generator<string, void, undefined> {
+  let separator = '{';
+  for (const [name, member] of Object.entries(result)) {
+    if (member === undefined) continue;
+    yield `${separator}${JSON.stringify(name)}:`;
+    separator = ',';
+    if (Array.isArray(member)) yield* listParts(member);
+    else yield jsonText(member);
   }
-  return lines.join('');
+  yield separator === '{' ? '{}' : '}';
+}
+
+function* listParts(entries: readonly unknown[]): Generator<string, void, undefined> {
+  let separator = '[';
+  for (const entry of entries) {
+    yield separator + (jsonText(entry) ?? 'null');
+    separator = ',';
+  }
+  yield separator === '[' ? '[]' : ']';
 }
 
 /** @throws Refusal 413 for a value whose JSON would be longer than a string can be. */

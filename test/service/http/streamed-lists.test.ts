@@ -56,7 +56,7 @@ describe('POST /calls/stream_query', () => {
     expect(served.slice(-2)).toEqual(['countCalls', 'startCall']);
     socket.destroy();
     await expect.poll(() => served.at(-1)).toBe('queryCalls');
-    expect(logged).not.toContain('list interrupted');
+    expect(logged).not.toContain('response interrupted');
   });
 
   it('breaks the connection when the list cannot be read further, so that a part does not look complete', async () => {
@@ -64,7 +64,27 @@ describe('POST /calls/stream_query', () => {
     expect(response.status).toBe(200);
     await execute(service.data, 'alter table calls rename to lost');
     await expect(response.text()).rejects.toThrow('terminated');
-    expect(logged).toContain('list interrupted');
+    expect(logged).toContain('response interrupted');
     await execute(service.data, 'alter table lost rename to calls');
+  });
+});
+
+describe('POST /refs/read_batch', () => {
+  it('sends a long result in parts, and a short one whole', async () => {
+    const val = { text, odd: [null, 1.5], empty: {} };
+    const obj = { project_id: 'p/q', object_id: 'o', val };
+    const { digest } = (await service.send('POST', '/obj/create', basic, { obj })).body;
+    const readParts = async (count: number) => {
+      const refs = Array.from({ length: count }, () => `weave:///p/q/object/o:${digest}`);
+      const response = await fetch(`${service.running.url}/refs/read_batch`, {
+        method: 'POST',
+        headers: { authorization: basic, 'content-type': 'application/json' },
+        body: JSON.stringify({ refs }),
+      });
+      const { vals } = (await response.json()) as { vals: unknown[] };
+      return { isWhole: response.headers.has('content-length'), vals };
+    };
+    expect(await readParts(2)).toEqual({ isWhole: true, vals: [val, val] });
+    expect(await readParts(30)).toEqual({ isWhole: false, vals: Array.from({ length: 30 }, () => val) });
   });
 });
