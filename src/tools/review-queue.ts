@@ -12,7 +12,7 @@ import { itemsFilter } from '../queues/matching-items.ts';
 import { type OwnFeedback, ownFeedback, readOwnFeedback } from '../queues/own-feedback.ts';
 import { itemCounts, ownStateOf } from '../queues/own-progress.ts';
 import { fieldSummaries, readFieldsOfQueues, renderFields, summarizeField } from '../queues/queue-fields.ts';
-import { requireQueue } from '../queues/require-queue.ts';
+import { requireQueueWithStats } from '../queues/require-queue.ts';
 import { rememberFields } from '../queues/shown-items.ts';
 import { errorMember } from '../records/error-member.ts';
 import { cutValue } from '../text/call-values.ts';
@@ -20,7 +20,10 @@ import { cell } from '../text/compact-table.ts';
 import { pageArguments, pageMembers, pagePosition, pluralize, renderPage } from '../text/page.ts';
 import { defineTool, projectArgument, projectOf } from './definition/tool.ts';
 
-const reviewFilter = itemsFilter.extend({ unfinished_by_me: z.boolean().optional() });
+const reviewFilter = itemsFilter.extend({
+  unfinished_by_me: z.boolean().optional(),
+  ids: z.array(z.string()).max(100).optional(),
+});
 /** The filter of the board: conditions on items, and whether the user has finished them. */
 export type ReviewFilter = z.output<typeof reviewFilter>;
 
@@ -111,10 +114,7 @@ Example: {"queue_id":"support-triage"}`,
     const { unfinished_by_me: isUnfinishedOnly = false, ...conditions } = filter;
     const query = { ...args, filter: conditions, isUnfinishedOnly, include_own_state: true };
     const page = await readItemPage(query, access);
-    const [queue, { stats }] = await Promise.all([
-      requireQueue(queue_id, project, context.service),
-      service.call('queueStats', { body: { project_id: project, queue_ids: [queue_id], include_own_state: true } }),
-    ]);
+    const { queue, stats } = await requireQueueWithStats(queue_id, project, service);
     const callIds = page.items.map(({ call_id }) => call_id);
     const [fields = []] = await readFieldsOfQueues([queue], context.service);
     rememberFields(access, page.as_of, fields);
@@ -126,7 +126,6 @@ Example: {"queue_id":"support-triage"}`,
       ),
     ]);
     const { name, description } = queue;
-    const [counts] = stats;
     const { userId } = service.facts;
     return {
       queue: {
@@ -134,7 +133,7 @@ Example: {"queue_id":"support-triage"}`,
         project_id: project,
         name,
         ...(description && { guidelines: description }),
-        ...(counts && itemCounts(counts)),
+        ...(stats && itemCounts(stats)),
       },
       ...(fields.length > 0 && { fields: fields.map(summarizeField) }),
       can_write: context.offersTool(writingTool),

@@ -41,7 +41,7 @@ const input = z.strictObject({
   expected_state: z.enum(annotationStates).optional().describe('Refuses items in another state.'),
   dry_run: z.boolean().optional(),
   confirm: z.boolean().optional().describe('The user has agreed.'),
-  by_user: z.boolean().optional().describe('The user gave the judgements, not you.'),
+  by_user: z.boolean().optional().describe('The user gives the judgements, not you.'),
   project_id: projectArgument('Project of the queue'),
 });
 
