@@ -10,6 +10,8 @@ export const reviewersPerItem = z.union([
     .object({ people: z.int().min(0).max(100).default(0), agents: z.int().min(0).max(100).default(0) })
     .refine(({ people, agents }) => people + agents > 0, 'must want someone'),
 ]);
+/** Describes the number to a model, to which the schema does not show the object. */
+export const reviewersDescription = '1, or {"people":2,"agents":1}.';
 export type ReviewersPerItem = z.infer<typeof reviewersPerItem>;
 
 /** Names of the accounts that may claim. */

@@ -2,12 +2,12 @@ import * as z from 'zod';
 import { claimOrders, maxHeld } from '../contract/claims.ts';
 import { pathSegment } from '../contract/identifiers.ts';
 import { queueItem } from '../contract/queue-items.ts';
-import { reviewersPerItem } from '../contract/queues.ts';
+import { reviewersDescription, reviewersPerItem } from '../contract/queues.ts';
 import { claimItems } from '../queues/claims.ts';
 import { toItemRow, withCallValues, withReadableTimes } from '../queues/item-pages.ts';
 import { itemsFilter } from '../queues/matching-items.ts';
 import { rememberItems } from '../queues/shown-items.ts';
-import { compactTable } from '../text/compact-table.ts';
+import { cell, compactTable } from '../text/compact-table.ts';
 import { pluralize } from '../text/page.ts';
 import { showRows } from '../text/show-rows.ts';
 import { defineTool, projectArgument, projectOf } from './definition/tool.ts';
@@ -15,21 +15,20 @@ import { itemColumns, itemFields } from './query-queue-items.ts';
 
 const input = z.strictObject({
   queue_id: pathSegment.describe('Id of the queue.'),
-  n: z.int().min(0).max(maxHeld).default(10).describe('Number of items to claim.'),
+  n: z.int().min(0).max(maxHeld).optional().describe('Number of items to claim; 10 by default.'),
   minutes: z
     .number()
     .min(0.1)
     .max(24 * 60)
-    .default(15)
-    .describe('Time to finish them.'),
-  reviewers_per_item: reviewersPerItem.optional().describe('Opinions wanted, where the queue does not say.'),
-  annotator: z.string().min(1).max(256).optional().describe('Your name, if several agents share the only account.'),
+    .optional()
+    .describe('Time until the claims end; 15 by default.'),
+  reviewers_per_item: reviewersPerItem.optional().describe(reviewersDescription),
+  annotator: z.string().min(1).max(256).optional().describe('Your name, where all share the only account.'),
   filter: itemsFilter.optional().describe('As in query_queue_items.'),
   order: z.enum(claimOrders).optional(),
-  release: z.array(z.string()).max(maxHeld).optional().describe('Items to give back.'),
-  prolong: z.boolean().optional().describe('Keep what you hold; n counts it.'),
-  include_call: z.boolean().optional().describe('Add the values of the calls at display_fields.'),
-  by_user: z.boolean().optional().describe('The user gives the judgements, not you.'),
+  release: z.array(z.string()).max(maxHeld).optional().describe('Ids of items to give back.'),
+  prolong: z.boolean().optional().describe('Keep what you hold; n then counts all that you hold.'),
+  by_user: z.boolean().optional().describe('The user judges, not you.'),
   project_id: projectArgument('Project of the queue'),
 });
 
@@ -58,22 +57,23 @@ export const claimQueueItemsTool = defineTool({
   title: 'Claim queue items',
   groups: ['queue'],
   uses: ['claimQueueItems', 'queryQueueItems'],
-  description: `Claims items to judge, which no other annotator then gets; completing or skipping one ends its claim.
-Example: {"queue_id":"support-triage","n":5,"minutes":10,"include_call":true}`,
+  description: `Claims items to judge, so that nobody else gets them.
+Example: {"queue_id":"support-triage","n":5}`,
   hints: { readOnlyHint: false, destructiveHint: false, idempotentHint: false, openWorldHint: false },
   input,
   output,
 
   async run(args, context): Promise<Claim> {
-    const { queue_id, n, minutes, reviewers_per_item, annotator, filter = {}, order } = args;
-    const { release = [], prolong = false, include_call, by_user } = args;
+    const { queue_id, n = 10, minutes = 15, reviewers_per_item, annotator, filter = {}, order } = args;
+    const { release = [], prolong = false, by_user } = args;
     const project = projectOf(args, context);
     const queue = { ...context, id: queue_id, project, byUser: by_user };
     const readAtMs = Date.now();
     const request = { n, minutes, reviewers_per_item, annotator, filter, order, release, prolong };
     const { items, held_until, free_at, hint } = await claimItems(request, queue);
     const readable = items.map(withReadableTimes);
-    const shown = include_call ? await withCallValues(readable, project, maxValueChars, context) : readable;
+    // A person sees the values on the board.
+    const shown = by_user ? readable : await withCallValues(readable, project, maxValueChars, context);
     const selection = { ...itemFields, fields: undefined, known: Object.keys(queueItem.shape) };
     return {
       ...showRows(shown, selection),
@@ -88,7 +88,7 @@ Example: {"queue_id":"support-triage","n":5,"minutes":10,"include_call":true}`,
     const until = held_until === undefined ? '' : ` held until ${held_until}`;
     const fewer =
       free_at === undefined ? '' : ` No other item is free now; the next claim of someone else ends at ${free_at}.`;
-    const omitted = omitted_fields ? ` Further fields: ${omitted_fields.join(', ')}.` : '';
+    const omitted = omitted_fields ? ` Further fields: ${omitted_fields.map(cell).join(', ')}.` : '';
     const rows = items.map((item) => toItemRow(item, common));
     return [
       items.length === 0

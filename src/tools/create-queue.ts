@@ -1,5 +1,5 @@
 import * as z from 'zod';
-import { assignees, type Queue, reviewersPerItem } from '../contract/queues.ts';
+import { assignees, type Queue, reviewersDescription, reviewersPerItem } from '../contract/queues.ts';
 import { canonicalJson } from '../core/json/canonical-json.ts';
 import { fieldDefinitions, fieldSummaries, renderFields, storeFields, summarizeField } from '../queues/queue-fields.ts';
 import { cell, escapeInvisible } from '../text/compact-table.ts';
@@ -9,8 +9,8 @@ const input = z.strictObject({
   name: z.string().min(1),
   guidelines: z.string().optional().describe('How annotators should judge.'),
   fields: fieldDefinitions.optional().describe('Without fields, judgements may have any name.'),
-  reviewers_per_item: reviewersPerItem.optional().describe('1 by default; or {"people":2,"agents":1}.'),
-  assignees: assignees.optional().describe('Accounts that alone may claim.'),
+  reviewers_per_item: reviewersPerItem.optional().describe(reviewersDescription),
+  assignees: assignees.optional(),
   project_id: projectArgument('Project of the queue'),
 });
 

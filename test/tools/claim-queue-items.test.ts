@@ -17,7 +17,7 @@ describe('claim_queue_items', () => {
   it('returns the items with their values, until when they are held, and an as_of for changes', async () => {
     const { queue_id } = await createQueue(embedded, calls);
     await embedded.ada.call('update_queue', { queue_id, add_fields: [{ name: 'tone', type: 'string' }] });
-    const claimed = await embedded.ada.call('claim_queue_items', { queue_id, n: 2, minutes: 5, include_call: true });
+    const claimed = await embedded.ada.call('claim_queue_items', { queue_id, n: 2, minutes: 5 });
     expect(callsOf(claimed)).toEqual(['call-0', 'call-1']);
     expect(claimed).toMatchObject({
       held_until: expect.stringMatching(/^\d{4}-.*Z$/),
@@ -29,9 +29,9 @@ describe('claim_queue_items', () => {
     expect(counts).toEqual({ done: 1 });
   });
 
-  it('shows the values of the calls with include_call', async () => {
+  it('shows an agent the values of the calls', async () => {
     const { call } = await connectClient(emptyHome(temporaryFolder()));
-    const claimed = await call('claim_queue_items', { queue_id: 'support-triage', n: 1, include_call: true });
+    const claimed = await call('claim_queue_items', { queue_id: 'support-triage', n: 1 });
     expect(claimed.items[0].call_values['inputs.question']).toBe('The export button does nothing in Firefox.');
     expect(claimed.text).toContain('The export button does nothing in Firefox.');
   });
