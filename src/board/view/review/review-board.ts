@@ -32,6 +32,7 @@ import {
   selectAll,
   stagedCards,
   takeBack,
+  toDoOf,
   type Whole,
   withCard,
   withFirstItems,
@@ -339,7 +340,8 @@ export class Board extends View<ReviewState> {
     // Without items, the page still says what queue this is.
     const page = await this.#review(ids.length > 0 ? { filter: { ids }, limit: maxShownAtOnce } : { limit: 1 });
     const items = ids.length > 0 ? page.items : [];
-    return { ...page, filter, items, next_offset: items.length > 0 && held.length >= n ? n : undefined };
+    const mayFollow = held.length >= n && toDoOf(page.queue) > held.length;
+    return { ...page, filter, items, next_offset: mayFollow ? n : undefined };
   }
 
   /** Claims items for the person, who then has up to `n` of them, and prolongs the claims. Returns the ids; undefined if nothing can be claimed. */
