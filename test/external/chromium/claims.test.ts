@@ -73,7 +73,7 @@ describe.skipIf(!hasChromium)('boards of several people on one queue', () => {
     await says(ben, 'The other items are judged, or with someone else now.');
     await execute(data, "update item_claims set held_until = '2026-01-01T00:00:00.000Z'");
     await ben.getByRole('button', { name: 'Refresh' }).click();
-    await says(ben, '50 items shown; more follow.');
+    await says(ben, '50 items shown.');
     await ada.getByRole('button', { name: 'Refresh' }).click();
     await says(ada, 'The other items are judged, or with someone else now.');
   });
