@@ -8,6 +8,8 @@ const derive = promisify(scrypt) as (secret: string, salt: string, length: numbe
 export class ServiceFacts {
   /** Operations that turned out to be missing, recorded by callers that have an alternative. */
   readonly unsupportedOperations = new Set<EndpointName>();
+  /** True for a service that applies every condition on queue items; undefined until a response tells. */
+  appliesItemConditions: boolean | undefined;
   /** Name that the service gives the account in feedback; undefined until a response has it. */
   userId: string | undefined;
   /** Name that the service gives the account as the annotator of an item; it may differ from the one in feedback. */

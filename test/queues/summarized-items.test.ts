@@ -3,7 +3,7 @@ import { describe, expect, it } from 'vitest';
 import type { ServiceClient } from '../../src/client/service-client.ts';
 import { createClient } from '../../src/library.ts';
 import { latestJudgements } from '../../src/queues/judgements.ts';
-import { itemsFilter, judgementCondition } from '../../src/queues/matching-items.ts';
+import { itemsFilter, judgementCondition } from '../../src/queues/items-filter.ts';
 import { compareAnnotators, dimensions, judgedItems, summaryTables } from '../../src/queues/queue-summary.ts';
 import { readSummarized } from '../../src/queues/summarized-items.ts';
 import { caseCount } from '../support/cases.ts';

@@ -1,0 +1,70 @@
+import { annotatorsNamed } from '../contract/judgement-test.ts';
+import { invalidArgument } from '../core/errors.ts';
+import { fitsSchema } from '../core/json/json-schema.ts';
+import { nearestSentence, shortName } from '../text/names.ts';
+import { isSame } from './authorship.ts';
+import type { ItemsFilter } from './items-filter.ts';
+import type { Judgement } from './judgements.ts';
+import type { QueueAccess } from './queue-access.ts';
+import { readQueueFields, renderFields, summarizeField } from './queue-fields.ts';
+import { requireField } from './require-field.ts';
+import { readSummarized } from './summarized-items.ts';
+
+/** Annotators of one account that an error names. */
+const maxNamed = 5;
+
+/**
+ * Checks the names and values of a filter that matches nothing: that is a fact only if all of them exist.
+ * @throws HeddleError `invalid_arguments` for an operation, annotator or field that the queue does not have, with the nearest, and for
+ * a value that does not fit its field.
+ */
+export async function requireKnownNames(filter: ItemsFilter, queue: QueueAccess): Promise<void> {
+  const { call_op_name, judged_by, field } = filter;
+  if ((call_op_name ?? judged_by ?? field) === undefined) return;
+  const { items, judgements } = await readSummarized(queue, {}, (judged_by ?? field) !== undefined);
+  const operations = [...new Set(items.map((item) => item.call_op_name))];
+  if (call_op_name !== undefined && operations.length > 0 && !operations.includes(call_op_name)) {
+    throw invalidArgument(['filter', 'call_op_name'], {
+      fault: `Queue ${queue.id} has no call of the operation ${JSON.stringify(shortName(call_op_name))}`,
+      hint: nearestSentence('operations', call_op_name, operations),
+    });
+  }
+  if (field !== undefined) {
+    await requireField(field, judgements, queue);
+    await requireFittingValue(field, filter.value, judgements, queue);
+  }
+  if (judged_by !== undefined) requireAnnotator(judged_by, judgements, queue);
+}
+
+async function requireFittingValue(
+  name: string,
+  value: ItemsFilter['value'],
+  judgements: readonly Judgement[],
+  { id, project, service }: QueueAccess,
+): Promise<void> {
+  if (value === undefined || judgements.some((given) => given.field === name && isSame(given.value, value))) return;
+  const field = (await readQueueFields(id, project, service)).find((each) => each.name === name);
+  if (!field || fitsSchema(field.schema, value)) return;
+  throw invalidArgument(['filter', 'value'], {
+    fault: `The value ${shortName(JSON.stringify(value))} does not fit the field ${name}`,
+    hint: `The field is ${renderFields([summarizeField(field)])}.`,
+  });
+}
+
+function requireAnnotator(text: string, judgements: readonly Judgement[], { id }: QueueAccess): void {
+  const found = annotatorsNamed(text, judgements);
+  if (found.length > 0 && text.endsWith('*')) return;
+  if (found.length === 1 || (found.length === 0 && text.toLowerCase() === 'me')) return;
+  const annotators = [...new Set(judgements.map(({ annotator }) => annotator))];
+  const name = JSON.stringify(shortName(text));
+  if (found.length > 1) {
+    throw invalidArgument(['filter', 'judged_by'], {
+      fault: `${name} names ${found.length} annotators of queue ${id}: ${found.slice(0, maxNamed).map(shortName).join(', ')}`,
+      hint: `Pass one of these names, or ${JSON.stringify(`${shortName(text)}*`)} for all of them.`,
+    });
+  }
+  throw invalidArgument(['filter', 'judged_by'], {
+    fault: `No annotator ${name} has judged in queue ${id}`,
+    hint: annotators.length === 0 ? 'Nobody has judged in it.' : nearestSentence('annotators', text, annotators),
+  });
+}
