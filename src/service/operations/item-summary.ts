@@ -3,14 +3,14 @@ import { appendTo } from '../../core/append-to.ts';
 import type { Database } from '../storage/database.ts';
 import { findQueue } from '../storage/queue-rows.ts';
 import type { OperationHandler, OperationInput } from './operation.ts';
-import { readJudgements, type StoredJudgement } from './read-judgements.ts';
-import { conditionsFor, type ItemConditions, readItemRows, selectItems } from './select-items.ts';
+import { type JudgementInQueue, readJudgements } from './read-judgements.ts';
+import { conditionsFor, type ItemSelection, readItemRows, selectItems } from './select-items.ts';
 
 type Summary = ResultOf<'summarizeQueueItems'>;
 type ItemGroup = NonNullable<Summary['groups']>[number];
 type SummaryInput = Pick<OperationInput<'summarizeQueueItems'>, 'path' | 'body' | 'budget'> & {
   /** The conditions of the filter. */
-  conditions: ItemConditions;
+  conditions: ItemSelection;
 };
 
 /** Maximum number of groups, and of judgements of groups, in a response. */
@@ -84,7 +84,7 @@ async function groupByJudgements(database: Database, input: SummaryInput): Promi
  * Numbers judgements, equal ones alike, and returns the numbers for each call in ascending order, and the calls on which annotators
  * differ.
  */
-async function compareJudgements(judgements: readonly StoredJudgement[], { budget }: SummaryInput) {
+async function compareJudgements(judgements: readonly JudgementInQueue[], { budget }: SummaryInput) {
   const numbers = new Map<string, number>();
   const numbersOfCalls = new Map<string, number[]>();
   const values = new Map<string, string | undefined>();

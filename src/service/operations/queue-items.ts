@@ -23,7 +23,7 @@ import { totalOrder } from '../storage/total-order.ts';
 import { findFeedbackOf, readFeedbackByKeys } from './feedback.ts';
 import { inTransaction, type OperationHandler } from './operation.ts';
 import { requireQueueRow } from './queues.ts';
-import { conditionsFor, type ItemConditions, selectItems, sortValue } from './select-items.ts';
+import { conditionsFor, type ItemSelection, selectItems, sortValue } from './select-items.ts';
 
 /** Reads a page of a queue's items, with their positions in the whole queue when the request asks for them. */
 export const queryQueueItems: OperationHandler<'queryQueueItems'> = async (
@@ -54,7 +54,7 @@ async function findItems(
   transaction: Transaction,
   queue: { project_id: string; queue_id: string },
   body: BodyOf<'queryQueueItems'>,
-  conditions: ItemConditions,
+  conditions: ItemSelection,
   budget: RequestBudget,
 ): Promise<{ items: QueueItem[] }> {
   // Asked for by itself: as a condition of the items, SQLite would look at it once for each of them.

@@ -23,7 +23,7 @@ interface JudgementsOfQueue {
 }
 
 /** A judgement that counts, as far as it is known: a later one of the same annotator takes its place. */
-export interface StoredJudgement {
+export interface JudgementInQueue {
   call_id: string;
   field: string;
   user: string;
@@ -39,9 +39,9 @@ export async function readJudgements(
   database: Database,
   queue: JudgementsOfQueue,
   budget: RequestBudget,
-): Promise<StoredJudgement[]> {
+): Promise<JudgementInQueue[]> {
   const { project_id, types } = queue;
-  const latest = new Map<string, StoredJudgement>();
+  const latest = new Map<string, JudgementInQueue>();
   for await (const keys of readFeedbackKeys(database, queue, budget)) {
     const typesOfKeys = new Map<FeedbackKey, string>();
     for (const key of keys) {
@@ -99,7 +99,7 @@ async function* readFeedbackKeys(
 function judgementOf(
   { weave_ref, feedback_type, payload, wb_user_id, creator }: StoredFeedback,
   type: string,
-): StoredJudgement {
+): JudgementInQueue {
   const value = JSON.stringify(payload?.value);
   return {
     call_id: weave_ref.slice(weave_ref.lastIndexOf('/') + 1),

@@ -20,7 +20,7 @@ interface QueueKey {
 }
 
 /** A filter of queue items in a form that one statement can apply. */
-export interface ItemConditions {
+export interface ItemSelection {
   filter: Filter;
   account: string;
   database: Database;
@@ -51,8 +51,8 @@ export async function conditionsFor(
   database: Database,
   queue: QueueKey,
   { filter, account, budget }: FilterRequest,
-): Promise<ItemConditions> {
-  const conditions: ItemConditions = { filter: filter ?? {}, account, database, calls: [] };
+): Promise<ItemSelection> {
+  const conditions: ItemSelection = { filter: filter ?? {}, account, database, calls: [] };
   const { text } = conditions.filter;
   if (hasJudgementConditions(conditions.filter)) await addJudgedCalls(conditions, queue, budget);
   if (text != null) {
@@ -62,7 +62,7 @@ export async function conditionsFor(
   return conditions;
 }
 
-async function addJudgedCalls(conditions: ItemConditions, queue: QueueKey, budget: RequestBudget): Promise<void> {
+async function addJudgedCalls(conditions: ItemSelection, queue: QueueKey, budget: RequestBudget): Promise<void> {
   const { filter, account, database, calls } = conditions;
   const stored = await readJudgements(database, { ...queue, types: judgementTypes }, budget);
   const judgements: (ReturnType<typeof annotatorOf> & { call_id: string; field: string; value: unknown })[] = [];
@@ -84,7 +84,7 @@ async function addJudgedCalls(conditions: ItemConditions, queue: QueueKey, budge
 /** Finds the calls of the items that fulfil all other conditions, and whose inputs or output contain a text. */
 async function callsWithText(
   text: string,
-  conditions: ItemConditions,
+  conditions: ItemSelection,
   queue: QueueKey,
   budget: RequestBudget,
 ): Promise<string[]> {
@@ -114,7 +114,7 @@ async function callsWithText(
 export async function* readItemRows<Column extends keyof Tables['queue_items']>(
   database: Database,
   queue: QueueKey,
-  conditions: ItemConditions,
+  conditions: ItemSelection,
   columns: readonly Column[],
   budget: RequestBudget,
 ): AsyncGenerator<Pick<Tables['queue_items'], Column | 'call_id'>[]> {
@@ -138,7 +138,7 @@ export async function* readItemRows<Column extends keyof Tables['queue_items']>(
 }
 
 /** Returns the items of a queue that fulfil conditions, as a query of which the columns are to be selected. */
-export function selectItems(transaction: Transaction, { project_id, queue_id }: QueueKey, conditions?: ItemConditions) {
+export function selectItems(transaction: Transaction, { project_id, queue_id }: QueueKey, conditions?: ItemSelection) {
   let items = transaction
     .selectFrom('queue_items')
     .where('project_id', '=', project_id)
@@ -183,7 +183,7 @@ function timeOf(seconds: number): string {
 }
 
 /** Returns SQL of the value by which items are sorted: a column, or the milliseconds that the call took. */
-export function sortValue(column: string, { database }: Pick<ItemConditions, 'database'>): RawBuilder<number> {
+export function sortValue(column: string, { database }: Pick<ItemSelection, 'database'>): RawBuilder<number> {
   if (column !== 'latency') return sql`${sql.ref(`queue_items.${column}`)}`;
   const milliseconds = sql.raw(database.memberIndexes.latency.number);
   // A call that has not ended comes first, as the shortest, on every engine.
