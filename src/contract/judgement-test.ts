@@ -34,22 +34,6 @@ export function hasJudgementConditions(conditions: JudgementConditions): boolean
 }
 
 /**
- * Returns the annotators that a text may mean: the one of that whole name, those whose name begins with what is before a final `*`,
- * or else those of the account of that name, of which there should be one. Letter case does not count.
- */
-export function annotatorsNamed(text: string, annotators: readonly AnnotatorName[]): string[] {
-  const wanted = text.toLowerCase();
-  const matching = (isWanted: (name: AnnotatorName) => boolean): string[] => [
-    ...new Set(annotators.filter(isWanted).map(({ annotator }) => annotator)),
-  ];
-  if (wanted.endsWith('*')) {
-    return matching(({ annotator }) => annotator.toLowerCase().startsWith(wanted.slice(0, -1)));
-  }
-  const same = matching(({ annotator }) => annotator.toLowerCase() === wanted);
-  return same.length > 0 ? same : matching(({ user }) => user.toLowerCase() === wanted);
-}
-
-/**
  * Returns a function that tells whether a call fulfils the conditions on judgements.
  * @param judgements the latest of each annotator, field and call.
  * @param isOwn tells the judgements of the caller.
@@ -60,7 +44,7 @@ export function judgementTest<Tested extends TestedJudgement>(
   isOwn: (judgement: Tested) => boolean,
 ): (callId: string) => boolean {
   const { judged_by, field, value, judged_at_least, disagreement, unjudged_by_me } = conditions;
-  const isNamed = annotatorTest(judged_by, judgements, isOwn);
+  const isNamed = annotatorTest(judged_by, isOwn);
   const wanted = value == null ? undefined : canonicalJson(value);
   const annotators = new Map<string, Set<string>>();
   const valuesInFields = new Map<string, string>();
@@ -89,19 +73,17 @@ export function judgementTest<Tested extends TestedJudgement>(
 }
 
 /**
- * Returns a function that tells whether an annotator is the one, or one of those, that a text names; without a text, everyone is.
- * @param known all annotators that may be meant.
- * @param isOwn tells the caller, who is also called `me`.
+ * Returns a function that tells whether an annotator has a name, whatever its case: the whole name, or one that begins with what is
+ * before a final `*`. `me` is the caller, whom `isOwn` recognizes; without a name, everyone is meant.
  */
 export function annotatorTest<Name extends AnnotatorName>(
-  text: string | null | undefined,
-  known: readonly Name[],
+  name: string | null | undefined,
   isOwn: (name: Name) => boolean,
 ): (name: Name) => boolean {
-  if (text == null) return () => true;
-  const found = annotatorsNamed(text, known);
-  if (found.length === 0 && text.toLowerCase() === 'me') return isOwn;
-  // Of several clients of one account, none is meant more than the others.
-  const named = new Set(found.length === 1 || text.endsWith('*') ? found : []);
-  return ({ annotator }) => named.has(annotator);
+  if (name == null) return () => true;
+  const wanted = name.toLowerCase();
+  if (wanted === 'me') return isOwn;
+  if (!wanted.endsWith('*')) return ({ annotator }) => annotator.toLowerCase() === wanted;
+  const beginning = wanted.slice(0, -1);
+  return ({ annotator }) => annotator.toLowerCase().startsWith(beginning);
 }

@@ -55,12 +55,12 @@ export async function rowsOfQueue(
   project: string,
   context: CallContext,
 ): Promise<QueueRows> {
-  const { queue_id, filter = {} } = selection;
+  const { queue_id } = selection;
   const mapped =
     selection.map && Object.entries(selection.map).map(([column, path]) => [column, sourceOf(path)] as const);
   const queue = { ...context, id: queue_id, project };
   const include_feedback = mapped?.some(([, source]) => source.from !== 'call') ?? false;
-  const { items, feedback } = await matchingItems(queue, filter, { include_feedback });
+  const { items, feedback, filter } = await matchingItems(queue, selection.filter ?? {}, { include_feedback });
   if (items.length === 0) {
     await requireQueue(queue_id, project, context.service);
     throw nothingMatches(filter);
@@ -112,7 +112,7 @@ class AnnotatedValues {
   readonly #notes = new Map<string, Note>();
 
   constructor(judgements: readonly Judgement[], notes: readonly Note[], filter: ItemsFilter, queue: QueueAccess) {
-    const isMeant = isByNamed(filter, [...judgements, ...notes], queue);
+    const isMeant = isByNamed(filter, queue);
     for (const judgement of latestJudgements(judgements)) {
       if (!isMeant(judgement)) continue;
       // Of several annotators, one that the filter did not select does not count.

@@ -5,7 +5,7 @@ import type { CallContext } from '../records/call-context.ts';
 import { readCalls } from '../records/read-calls.ts';
 import { cutValue, valuesAt } from '../text/call-values.ts';
 import { type ItemsFilter, wholeFilter } from './items-filter.ts';
-import { requireKnownNames } from './known-names.ts';
+import { requireKnownNames, withWholeNames } from './known-names.ts';
 import { matchingItems, sortsByDisagreement } from './matching-items.ts';
 import { readUnfinished, unfinishedOf } from './own-progress.ts';
 import type { QueueAccess } from './queue-access.ts';
@@ -40,9 +40,10 @@ interface ItemPage extends ItemsWithFeedback {
 
 /** Reads a page of items, and remembers how they were shown, for changes with its `as_of`. */
 export async function readItemPage(
-  { filter = {}, isUnfinishedOnly = false, limit, offset = 0, ...members }: ItemPageRequest,
+  { filter: givenFilter = {}, isUnfinishedOnly = false, limit, offset = 0, ...members }: ItemPageRequest,
   queue: QueueAccess & Pick<CallContext, 'maxResultChars'>,
 ): Promise<ItemPage> {
+  const filter = await withWholeNames(givenFilter, queue);
   const readAtMs = Date.now();
   const pageSize = Math.min(limit, Math.ceil(queue.maxResultChars / minItemChars));
   const { sort_by, include_position, include_feedback, include_own_state } = members;

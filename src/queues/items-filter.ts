@@ -1,5 +1,10 @@
 import * as z from 'zod';
-import { annotatorTest, hasJudgementConditions, judgementTest } from '../contract/judgement-test.ts';
+import {
+  type AnnotatorName,
+  annotatorTest,
+  hasJudgementConditions,
+  judgementTest,
+} from '../contract/judgement-test.ts';
 import { judgementConditions, latestSecond, queueItemsFilter } from '../contract/queue-items.ts';
 import { shapeWithoutNull } from '../contract/shape-without-null.ts';
 import { HeddleError } from '../core/errors.ts';
@@ -89,13 +94,9 @@ function requireFieldOfValue({ field, value }: ItemsFilter): void {
   });
 }
 
-/** Returns a function that tells whether something was given by an annotator whom a filter names. `given` is all that may be. */
-export function isByNamed<Given extends Pick<Judgement, 'user' | 'creator' | 'annotator'>>(
-  { judged_by }: ItemsFilter,
-  given: readonly Given[],
-  queue: QueueAccess,
-): (one: Given) => boolean {
-  return annotatorTest(judged_by, given, (one) => isOwn(one, queue));
+/** Returns a function that tells whether something was given by an annotator whom a filter names. */
+export function isByNamed({ judged_by }: ItemsFilter, queue: QueueAccess): (given: AnnotatorName) => boolean {
+  return annotatorTest(judged_by, (given) => isOwn(given, queue));
 }
 
 /** Returns whether a judgement has the value that a filter names. */

@@ -1,9 +1,8 @@
-import { annotatorsNamed } from '../contract/judgement-test.ts';
-import { invalidArgument } from '../core/errors.ts';
+import { type HeddleError, invalidArgument } from '../core/errors.ts';
 import { fitsSchema } from '../core/json/json-schema.ts';
 import { nearestSentence, shortName } from '../text/names.ts';
 import { isSame } from './authorship.ts';
-import type { ItemsFilter } from './items-filter.ts';
+import { type ItemsFilter, isByNamed } from './items-filter.ts';
 import type { Judgement } from './judgements.ts';
 import type { QueueAccess } from './queue-access.ts';
 import { readQueueFields, renderFields, summarizeField } from './queue-fields.ts';
@@ -51,20 +50,37 @@ async function requireFittingValue(
   });
 }
 
-function requireAnnotator(text: string, judgements: readonly Judgement[], { id }: QueueAccess): void {
-  const found = annotatorsNamed(text, judgements);
-  if (found.length > 0 && text.endsWith('*')) return;
-  if (found.length === 1 || (found.length === 0 && text.toLowerCase() === 'me')) return;
+function requireAnnotator(name: string, judgements: readonly Judgement[], queue: QueueAccess): void {
+  if (name.toLowerCase() === 'me' || judgements.some(isByNamed({ judged_by: name }, queue))) return;
+  throw unknownAnnotator(name, judgements, queue);
+}
+
+function unknownAnnotator(name: string, judgements: readonly Judgement[], { id }: QueueAccess): HeddleError {
   const annotators = [...new Set(judgements.map(({ annotator }) => annotator))];
-  const name = JSON.stringify(shortName(text));
-  if (found.length > 1) {
-    throw invalidArgument(['filter', 'judged_by'], {
-      fault: `${name} names ${found.length} annotators of queue ${id}: ${found.slice(0, maxNamed).map(shortName).join(', ')}`,
-      hint: `Pass one of these names, or ${JSON.stringify(`${shortName(text)}*`)} for all of them.`,
-    });
-  }
+  return invalidArgument(['filter', 'judged_by'], {
+    fault: `No annotator ${JSON.stringify(shortName(name))} has judged in queue ${id}`,
+    hint: annotators.length === 0 ? 'Nobody has judged in it.' : nearestSentence('annotators', name, annotators),
+  });
+}
+
+/**
+ * Returns a filter whose annotator has the whole name, where it is the name of an account with only one annotator. Only a name that may be
+ * that of an account takes a request.
+ * @throws HeddleError `invalid_arguments` for a name that nobody who has judged in the queue has, or several of one account.
+ */
+export async function withWholeNames(filter: ItemsFilter, queue: QueueAccess): Promise<ItemsFilter> {
+  const { judged_by: name } = filter;
+  // Whole names of others than accounts end with the author in brackets.
+  if (name === undefined || /[*)]$/.test(name) || name.toLowerCase() === 'me') return filter;
+  const { items, judgements } = await readSummarized(queue, {}, true);
+  if (items.length === 0 || judgements.some(isByNamed(filter, queue))) return filter;
+  const ofAccount = judgements.filter(({ user }) => user.toLowerCase() === name.toLowerCase());
+  const [judged_by, ...others] = new Set(ofAccount.map(({ annotator }) => annotator));
+  if (judged_by === undefined) throw unknownAnnotator(name, judgements, queue);
+  if (others.length === 0) return { ...filter, judged_by };
+  const names = [judged_by, ...others].slice(0, maxNamed).map(shortName);
   throw invalidArgument(['filter', 'judged_by'], {
-    fault: `No annotator ${name} has judged in queue ${id}`,
-    hint: annotators.length === 0 ? 'Nobody has judged in it.' : nearestSentence('annotators', text, annotators),
+    fault: `${JSON.stringify(shortName(name))} names ${others.length + 1} annotators of queue ${queue.id}: ${names.join(', ')}`,
+    hint: `Pass one of these names, or ${JSON.stringify(`${shortName(name)}*`)} for all of them.`,
   });
 }

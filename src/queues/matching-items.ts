@@ -1,12 +1,17 @@
 import { hasJudgementConditions } from '../contract/judgement-test.ts';
-import { commonFilterMembers } from '../contract/queue-items.ts';
+import { commonFilterMembers, sortColumns } from '../contract/queue-items.ts';
 import { fulfillingItems } from './call-conditions.ts';
 import { sortItems } from './item-order.ts';
 import { type ItemsFilter, judgementCondition, serviceFilter, wholeFilter } from './items-filter.ts';
 import { judgementsOf } from './judgements.ts';
-import { requireKnownNames } from './known-names.ts';
+import { requireKnownNames, withWholeNames } from './known-names.ts';
 import type { QueueAccess } from './queue-access.ts';
 import { type ItemQuery, type ItemsWithFeedback, isIgnored, readAllItems } from './read-items.ts';
+
+/** Items, and the filter that they match with the whole names of annotators. */
+interface MatchingItems extends ItemsWithFeedback {
+  filter: ItemsFilter;
+}
 
 /**
  * Reads every item of a queue that matches a filter, in the order of the query. Conditions and sort keys that the service ignores
@@ -15,9 +20,10 @@ import { type ItemQuery, type ItemsWithFeedback, isIgnored, readAllItems } from 
  */
 export async function matchingItems(
   queue: QueueAccess,
-  filter: ItemsFilter,
+  givenFilter: ItemsFilter,
   query: ItemQuery = {},
-): Promise<ItemsWithFeedback> {
+): Promise<MatchingItems> {
+  const filter = await withWholeNames(givenFilter, queue);
   const { sort_by } = query;
   const byDisagreement = sortsByDisagreement(sort_by);
   const asked: ItemQuery = {
@@ -31,7 +37,7 @@ export async function matchingItems(
   if (read && !isIgnored(asked, queue)) read = byDisagreement ? { ...read, items: sortItems(read, sort_by!) } : read;
   else read = await matchingHere(queue, filter, query);
   if (read.items.length === 0) await requireKnownNames(filter, queue);
-  return read;
+  return { ...read, filter };
 }
 
 /** Returns whether items are to be sorted by a key that no service knows. */
@@ -45,9 +51,12 @@ async function matchingHere(queue: QueueAccess, filter: ItemsFilter, query: Item
   const include_feedback =
     query.include_feedback || hasJudgementConditions(filter) || sortsByDisagreement(query.sort_by);
   const atService = Object.fromEntries(Object.entries(filter).filter(([member]) => common.includes(member)));
-  const read = await readAllItems(queue, { ...query, filter: atService, include_feedback });
+  const columns: readonly string[] = sortColumns;
+  const sort_by = query.sort_by?.every(({ field }) => columns.includes(field)) ? query.sort_by : undefined;
+  const read = await readAllItems(queue, { ...query, sort_by, filter: atService, include_feedback });
   const matches = await judgementCondition(filter, judgementsOf(read.feedback), queue);
   const judged = read.items.filter(({ call_id }) => matches(call_id));
   const items = await fulfillingItems(judged, serviceFilter(filter), queue);
-  return { items: query.sort_by ? sortItems({ ...read, items }, query.sort_by) : items, feedback: read.feedback };
+  const isSorted = sort_by !== undefined || !query.sort_by;
+  return { items: isSorted ? items : sortItems({ ...read, items }, query.sort_by!), feedback: read.feedback };
 }

@@ -2,7 +2,7 @@ import * as z from 'zod';
 import { hasJudgementConditions } from '../contract/judgement-test.ts';
 import { hasValue, isByNamed, itemsFilter, judgementCondition } from '../queues/items-filter.ts';
 import { latestJudgements } from '../queues/judgements.ts';
-import { requireKnownNames } from '../queues/known-names.ts';
+import { requireKnownNames, withWholeNames } from '../queues/known-names.ts';
 import {
   type Agreement,
   agreementOfTwo,
@@ -60,8 +60,9 @@ Example: {"queue_id":"support-triage","by":["operation","state"]}`,
   input,
   output,
 
-  async run({ queue_id, by, filter = {}, limit, offset, ...query }, context): Promise<Summary> {
+  async run({ queue_id, by, filter: given = {}, limit, offset, ...query }, context): Promise<Summary> {
     const queue = { ...context, id: queue_id, project: projectOf(query, context) };
+    const filter = await withWholeNames(given, queue);
     const wantsJudgements = by.includes('annotator') || by.includes('field');
     const readsJudgements = wantsJudgements || hasJudgementConditions(filter);
     const { items: found, judgements } = await readSummarized(queue, filter, readsJudgements);
@@ -70,7 +71,7 @@ Example: {"queue_id":"support-triage","by":["operation","state"]}`,
     const items = found.filter(({ call_id }) => matches(call_id));
     const calls = new Set(items.map(({ call_id }) => call_id));
     if (items.length === 0) await requireKnownNames(filter, queue);
-    const isMeant = isByNamed(filter, judgements, queue);
+    const isMeant = isByNamed(filter, queue);
     const selected = judgements.filter(
       (judgement) => isMeant(judgement) && (filter.field === undefined || judgement.field === filter.field),
     );

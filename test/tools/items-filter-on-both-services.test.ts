@@ -41,6 +41,8 @@ describe.each(services)('the filter of items on $name', (service) => {
     [{ disagreement: false, judged_at_least: 2, field: 'helpful' }, ['plain']],
     [{ disagreement: false }, ['call-1', 'newer', 'other']],
     [{ judged_by: 'me' }, ['call-0', 'failed', 'newer', 'plain']],
+    // The name of the account, which has one annotator.
+    [{ judged_by: adas.replace(' (test via heddle)', '') }, ['call-0', 'failed', 'newer', 'plain']],
     [{ judged_by: adas }, ['call-0', 'failed', 'newer', 'plain']],
     [{ judged_by: adas.slice(0, -3).concat('*').toUpperCase(), field: 'helpful', value: false }, ['newer']],
     [{ unjudged_by_me: true }, ['call-1', 'other']],
