@@ -100,12 +100,8 @@ export class IssuerLogin {
       const { email, email_verified } = hasInfo
         ? await client.fetchUserInfo(configuration, tokens.access_token, sub)
         : claims;
-      return {
-        names: [
-          ...(typeof email === 'string' && email_verified === true ? [email] : []),
-          ...(sub.includes('@') ? [] : [sub]),
-        ],
-      };
+      const names = typeof email === 'string' && email_verified === true ? [email] : [];
+      return { names: sub.includes('@') ? names : [...names, sub] };
     } catch (error) {
       const { code, error: reason, status } = error as { code?: unknown; error?: unknown; status?: unknown };
       if (status === 401) return { failure: 'the issuer refused the client id or the client secret of heddle' };
