@@ -95,7 +95,11 @@ describe('heddle service start --board', () => {
       expect.stringMatching(/^heddle-session=[\w-]{43}; Max-Age=1209600; Path=\/; HttpOnly; SameSite=Strict$/),
     ]);
     const session = await visitor.post('/board/session?project=team%2Fsupport&queue=review', {});
-    expect(JSON.parse(session.body)).toEqual({ project: 'team/support', arguments: { queue_id: 'review' } });
+    expect(JSON.parse(session.body)).toEqual({
+      account: 'ann',
+      project: 'team/support',
+      arguments: { queue_id: 'review' },
+    });
     // Without a project in the address, the page is told the first one that the account sees.
     expect(JSON.parse((await visitor.post('/board/session', {})).body)).toMatchObject({ project: 'team/support' });
     const { data } = await visitor.call('review_queue', { queue_id: 'review' });
@@ -149,6 +153,26 @@ describe('heddle service start --board', () => {
     await run(['service', 'revoke', 'ann', 'team/support'], environment);
     expect((await thief.call('list_queues', {})).error.code).toBe('forbidden');
     expect(errorOf(await thief.post('/board/session', {}))).toBe('Forbidden: your account sees no project');
+  });
+
+  it('knows a browser that logged in at another process on the same data', async () => {
+    const service = await startBoardService();
+    const ann = await invited(service);
+    const other = await startServiceCommand(service.environment, ['--board']);
+    const moved = new BoardVisitor(other.url);
+    for (const [name, value] of ann.cookies) moved.cookies.set(name, value);
+    expect((await moved.call('review_queue', { queue_id: 'review' })).data.account).toBe('ann');
+    await moved.post('/board/logout', {});
+    expect((await ann.post('/board/session', {})).status).toBe(401);
+  });
+
+  it('runs nothing for a page that another account than that of the browser had opened', async () => {
+    const service = await startBoardService();
+    const visitor = await invited(service, 'bea');
+    const call = { name: 'list_queues', arguments: {}, account: 'ann' };
+    const refused = await visitor.post('/board/call?project=team/support', call);
+    expect([refused.status, errorOf(refused)]).toEqual([409, 'This browser is now logged in as bea. Reload the page']);
+    expect((await visitor.post('/board/call?project=team/support', { ...call, account: 'bea' })).status).toBe(200);
   });
 
   it('takes no cookie for the key of the API', async () => {

@@ -90,11 +90,6 @@ export class HostedBoard {
     redactor.protect(this.key);
   }
 
-  /** Lists the paths that the board serves. */
-  get paths(): string[] {
-    return [...this.#routes.keys()];
-  }
-
   /** Serves a request for the board; returns undefined for any other path. */
   readonly serve = (request: IncomingMessage, response: ServerResponse): Promise<void> | undefined => {
     const route = this.#routes.get(request.url?.split('?')[0] ?? '');
@@ -242,7 +237,7 @@ export class HostedBoard {
     }
     const project = place.project ?? (await sessions.projectsOf(account))[0];
     if (project === undefined) throw new Refusal(403, 'Forbidden: your account sees no project');
-    sendJson(response, { project, arguments: place.queue === undefined ? {} : { queue_id: place.queue } });
+    sendJson(response, { account, project, arguments: place.queue === undefined ? {} : { queue_id: place.queue } });
   }
 
   /** Runs a tool for a page, as the account of its session. */
@@ -250,7 +245,9 @@ export class HostedBoard {
     const given = await body();
     if (!given) return;
     const account = await this.#requireSession(request, sessions);
-    const { name, arguments: args } = given as { name?: unknown; arguments?: unknown };
+    const { name, arguments: args, account: expected = account } = given as Record<string, unknown>;
+    // Another tab may have logged in as someone else, and what the page decided must not become theirs.
+    if (expected !== account) throw new Refusal(409, `This browser is now logged in as ${account}. Reload the page`);
     const { values, log, redactor } = this.#options;
     const tools = selectTools({ readOnly: values.readOnly, only: undefined });
     const tool = tools.find((candidate) => candidate.name === name && this.#view.tools.includes(candidate.name));

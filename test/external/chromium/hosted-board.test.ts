@@ -1,4 +1,6 @@
+import { createServer } from 'node:http';
 import { beforeAll, describe, expect, it } from 'vitest';
+import { listen } from '../../../src/core/http/listen.ts';
 import {
   accessibilityFindings,
   type Browser,
@@ -86,6 +88,29 @@ describe.skipIf(!hasChromium)('heddle service start --board in a browser', () =>
     await login.click();
     await says(page, '9 items shown.');
     expect(await page.locator('h1').innerText()).toBe('support-triage');
+  });
+
+  it('lets no other site act with the cookie of a person who is logged in', async () => {
+    const { url, output, invite } = await startSample();
+    const page = await openBrowser();
+    await page.goto(await invite('ann'));
+    await page.getByRole('button', { name: 'Open the board' }).click();
+    await says(page, '9 items shown.');
+    // The other site has the same host, so that it is the board and not the browser that refuses it.
+    const form = `<form method="post" enctype="text/plain" action="${url}/board/logout"><button name='{"a":"' value='"}'>Win`;
+    const other = createServer((_, response) => {
+      response.writeHead(200, { 'content-type': 'text/html' }).end(`<!doctype html>${form}</button></form>`);
+    });
+    onEnd(() => void other.close());
+    await page.goto(await listen(other, 0, '127.0.0.1'));
+    const call = `fetch('${url}/board/logout', { method: 'POST', mode: 'no-cors', credentials: 'include', body: '{}' })`;
+    // The answer is kept from the other site, too.
+    expect(await page.evaluate(`${call}.then(() => 'read', () => 'kept')`)).toBe('kept');
+    await page.getByRole('button', { name: 'Win' }).click();
+    await page.getByText('only a page of this board may send this').waitFor();
+    expect(output.stderr.match(/warn.*request of another site refused/g)).toHaveLength(2);
+    await page.goto(`${url}/board/`);
+    await says(page, '9 items shown.');
   });
 
   it('goes on in a page that was open when the session ended, with what was decided', async () => {

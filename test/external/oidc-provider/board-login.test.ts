@@ -1,6 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { BoardVisitor } from '../../support/board-visitor.ts';
-import { emptyHome, run, temporaryFolder } from '../../support/heddle.ts';
+import { hasChromium, says, startChromium } from '../../support/chromium.ts';
+import { call, emptyHome, run, temporaryFolder } from '../../support/heddle.ts';
 import { OAuthUser } from '../../support/oauth-user.ts';
 import { startServiceCommand } from '../../support/service-process.ts';
 import { hasAuthorizationServer, startAuthorizationServer } from '../../support/start-authorization-server.ts';
@@ -52,6 +53,29 @@ describe.skipIf(!hasAuthorizationServer)('heddle service start --board --login-i
       expect(output.stderr).toContain(`account=${account} by=issuer`);
     }
   });
+
+  it.skipIf(!hasChromium)(
+    'opens the board in a real browser that the issuer, another site, has sent back',
+    async () => {
+      const { issuer } = await startAuthorizationServer();
+      const { url, environment } = await startBoard(issuer);
+      await call('list_queues', {}, environment);
+      await run(['service', 'add-user', 'ann@example.com', 'demo/support'], environment);
+      const browser = await startChromium();
+      const page = await (await browser.newContext({ locale: 'en-GB' })).newPage();
+      // Another site than 127.0.0.1, at which the issuer is.
+      const board = url.replace('127.0.0.1', 'localhost');
+      await page.goto(`${board}/board/?project=demo%2Fsupport&queue=support-triage`);
+      await page.getByRole('button', { name: 'Log in with your organization' }).click();
+      await page.locator('input[name=login]').fill('ann@example.com');
+      await page.locator('input[name=password]').fill('any');
+      await page.locator('button[type=submit]').click();
+      await page.getByRole('button', { name: 'Continue' }).click();
+      await says(page, '9 items shown.');
+      expect(page.url()).toBe(`${board}/board/?project=demo%2Fsupport&queue=support-triage`);
+      expect(await page.locator('.account').innerText()).toBe('You are ann@example.com');
+    },
+  );
 
   it('refuses a person without an account, also one whose address is not verified, and says so in its log', async () => {
     const { issuer } = await startAuthorizationServer();

@@ -13,14 +13,18 @@ interface Session {
   arguments: Arguments;
   /** The secret of the session with a command. A shared server has a cookie instead. */
   session?: string;
-  /** Project that a shared server shows. */
+  /** Account that is logged in to a shared server, and the project that it shows. */
+  account?: string;
   project?: string;
 }
 
 /** What the page says when it cannot go on. */
 const sentences = isHosted
   ? {
-      ended: ['The server does not answer, or you are logged out.', 'Open the board in another tab and log in.'],
+      ended: [
+        'The server does not answer, or you are logged out.',
+        'Open the board in another tab and log in as before.',
+      ],
       resumed: 'You can go on.',
       session: 'You are logged out.',
       silent: 'The server does not answer. Try again later.',
@@ -40,6 +44,7 @@ const sentences = isHosted
 export function connectToBoardServer(events: HostEvents): Host {
   let timer: number | undefined;
   let session: string | undefined;
+  let account: string | undefined;
   let hasBegun = false;
   let isConnected = false;
   const send = async <Answer>(path: string, body: object): Promise<Answer> => {
@@ -58,6 +63,8 @@ export function connectToBoardServer(events: HostEvents): Host {
   };
   const begin = async (token?: string | null): Promise<void> => {
     const begun = await send<Session>('session', token ? { token } : {});
+    account ??= begun.account;
+    if (begun.account !== account) throw new ToolFailure('refused', 'This browser is now logged in as someone else.');
     if (begun.project !== undefined) showProject(begun.project);
     if (begun.session !== undefined) {
       session = begun.session;
@@ -111,7 +118,7 @@ export function connectToBoardServer(events: HostEvents): Host {
   });
   return {
     isChat: false,
-    callTool: (name, args) => send<ToolResult>('call', { name, arguments: args }),
+    callTool: (name, args) => send<ToolResult>('call', { name, arguments: args, ...(account && { account }) }),
     tellModel: async () => {},
     ...(isHosted && {
       logOut: async () => {

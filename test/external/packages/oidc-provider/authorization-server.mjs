@@ -40,7 +40,7 @@ function serve() {
         client_id: 'board',
         client_secret: 'board-secret',
         application_type: 'native',
-        redirect_uris: ['http://127.0.0.1/board/callback'],
+        redirect_uris: ['http://127.0.0.1/board/callback', 'http://localhost/board/callback'],
       },
     ],
     claims: { openid: ['sub'], email: ['email', 'email_verified'] },
