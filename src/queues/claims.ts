@@ -1,22 +1,16 @@
-import type { CallParts, ResultOf } from '../contract/endpoints.ts';
+import type { CallParts } from '../contract/endpoints.ts';
 import { finishedStates, type QueueItem } from '../contract/queue-items.ts';
 import type { ReviewersPerItem } from '../contract/queues.ts';
 import { HeddleError } from '../core/errors.ts';
-import { inBatches } from '../core/in-batches.ts';
-import { isOwn, learnAccount } from './authorship.ts';
+import { isOwn } from './authorship.ts';
 import type { Update } from './changes/plan-updates.ts';
 import { serviceFailureOf, writeUpdates } from './changes/write-updates.ts';
+import { type ItemsFilter, wholeFilter } from './items-filter.ts';
 import { byCall, type Judgement, judgementsOf } from './judgements.ts';
-import {
-  hasJudgementConditions,
-  type ItemsFilter,
-  judgementCondition,
-  matchingItems,
-  serviceFilter,
-} from './matching-items.ts';
+import { withWholeNames } from './known-names.ts';
+import { matchingItems } from './matching-items.ts';
 import { unfinishedOf } from './own-progress.ts';
 import type { QueueAccess } from './queue-access.ts';
-import { readItems } from './read-items.ts';
 import { requireQueue } from './require-queue.ts';
 
 type ClaimBody = CallParts<'claimQueueItems'>['body'];
@@ -43,9 +37,6 @@ export interface ClaimedItems {
   hint?: string;
 }
 
-/** Items that one request names. */
-const idsPerRequest = 1000;
-
 /**
  * Claims items of a queue for the account: as a person if the user acts, otherwise as an agent. At a service without claims it marks
  * items as in progress and leaves out those of others.
@@ -70,27 +61,17 @@ async function claimAtService(
   queue: QueueAccess,
 ): Promise<ClaimedItems> {
   const { id: queue_id, project: project_id, service } = queue;
-  const claim = (body: Partial<ClaimBody>): Promise<ResultOf<'claimQueueItems'>> =>
-    service.call('claimQueueItems', {
-      path: { queue_id },
-      body: { project_id, as: queue.byUser ? 'person' : 'agent', ...request, ...body },
-    });
-  const given = release.length > 0 ? { release: [...release] } : {};
-  if (!hasJudgementConditions(filter)) return claim({ filter: serviceFilter(filter), ...given });
-  // The service does not know these conditions, so it is asked for the items that fit.
-  const { items } = await matchingItems(queue, filter);
-  let claimed: ClaimedItems = await claim({ n: 0, ...given });
-  for (const batch of inBatches(items, idsPerRequest)) {
-    const n = request.prolong ? request.n : request.n - claimed.items.length;
-    if (claimed.items.length >= request.n) break;
-    const next = await claim({ n, filter: { ids: batch.map(({ id }) => id) } });
-    claimed = { ...next, items: request.prolong ? next.items : [...claimed.items, ...next.items] };
-  }
-  return claimed;
+  return service.call('claimQueueItems', {
+    path: { queue_id },
+    body: {
+      project_id,
+      as: queue.byUser ? 'person' : 'agent',
+      ...request,
+      filter: wholeFilter(await withWholeNames(filter, queue), queue),
+      ...(release.length > 0 && { release: [...release] }),
+    },
+  });
 }
-
-/** Items that are read at once until enough are found. */
-const itemsPerRead = 200;
 
 /**
  * Marks items as in progress that neither the account has finished or begun nor enough others have judged or begun. Another client
@@ -107,24 +88,14 @@ async function markItems(request: ClaimRequest, queue: QueueAccess): Promise<Cla
   }
   await requireQueue(queue.id, queue.project, queue.service);
   const sort_by = [{ field: 'created_at', direction: order === 'newest' ? ('desc' as const) : ('asc' as const) }];
-  const found: QueueItem[] = [];
-  for (let offset = 0; found.length < n; offset += itemsPerRead) {
-    const query = { filter: serviceFilter(filter), sort_by, include_feedback: true, offset, limit: itemsPerRead };
-    const page = await readItems(queue, query);
-    const judgements = judgementsOf(page.feedback);
-    learnAccount(judgements, await queue.service.accountTag(), queue);
-    const matches = await judgementCondition(filter, judgements, queue);
-    const given = byCall(judgements);
-    const unfinished = await unfinishedOf(page, queue);
-    const free = unfinished.filter((item) => {
-      const onCall = given.get(item.call_id) ?? [];
-      return matches(item.call_id) && wantsOpinion(item, onCall, reviewers_per_item, queue);
-    });
-    found.push(...free.slice(0, n - found.length));
-    if (page.items.length < itemsPerRead) break;
-  }
+  const read = await matchingItems(queue, filter, { sort_by, include_feedback: true });
+  const given = byCall(judgementsOf(read.feedback));
+  const unfinished = await unfinishedOf(read, queue);
+  const free = unfinished.filter((item) =>
+    wantsOpinion(item, given.get(item.call_id) ?? [], reviewers_per_item, queue),
+  );
   const change = { annotation_state: 'in_progress' } as const;
-  const updates = found.map((item): Update => ({ item, change, feedback: [], purge: [], wrote: false }));
+  const updates = free.slice(0, n).map((item): Update => ({ item, change, feedback: [], purge: [], wrote: false }));
   await writeUpdates(updates, queue, () => {});
   const failure = updates.map(serviceFailureOf).find((each) => each !== undefined);
   const marked = updates.filter(({ error }) => !error);

@@ -1,20 +1,19 @@
 import * as z from 'zod';
 import { claimOrders, maxHeld } from '../contract/claims.ts';
-import { pathSegment } from '../contract/identifiers.ts';
 import { queueItem } from '../contract/queue-items.ts';
 import { reviewersDescription, reviewersPerItem } from '../contract/queues.ts';
 import { claimItems } from '../queues/claims.ts';
 import { toItemRow, withCallValues, withReadableTimes } from '../queues/item-pages.ts';
-import { itemsFilter } from '../queues/matching-items.ts';
+import { itemsFilter } from '../queues/items-filter.ts';
 import { rememberItems } from '../queues/shown-items.ts';
 import { cell, compactTable } from '../text/compact-table.ts';
 import { pluralize } from '../text/page.ts';
 import { showRows } from '../text/show-rows.ts';
-import { defineTool, projectArgument, projectOf } from './definition/tool.ts';
+import { defineTool, projectArgument, projectOf, queueArgument } from './definition/tool.ts';
 import { itemColumns, itemFields } from './query-queue-items.ts';
 
 const input = z.strictObject({
-  queue_id: pathSegment.describe('Id of the queue.'),
+  queue_id: queueArgument.describe('Id or name of the queue.'),
   n: z.int().min(0).max(maxHeld).optional().describe('Number of items to claim; 10 by default.'),
   minutes: z
     .number()

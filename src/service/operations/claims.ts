@@ -10,9 +10,10 @@ import type { Transaction } from '../storage/database.ts';
 import type { Tables } from '../storage/database-tables.ts';
 import { inChunks } from '../storage/in-chunks.ts';
 import { isFinishedBy } from '../storage/queue-rows.ts';
-import { inTransaction } from './operation.ts';
-import { findItems, selectItems } from './queue-items.ts';
+import { inTransaction, type OperationHandler } from './operation.ts';
+import { findItems } from './queue-items.ts';
 import { requireQueueRow } from './queues.ts';
+import { conditionsFor, type ItemSelection, selectItems } from './select-items.ts';
 
 type ClaimRequest = BodyOf<'claimQueueItems'>;
 
@@ -35,39 +36,45 @@ interface Claimant {
  * Releases, prolongs and claims items of a queue, in one write transaction.
  * @throws Refusal 404 for an unknown queue, 400 for an annotator or a number of opinions that the project or the queue rules out.
  */
-export const claimQueueItems = inTransaction(
-  'claimQueueItems',
-  async (transaction, { path, body, account, budget }) => {
+export const claimQueueItems: OperationHandler<'claimQueueItems'> = async (
+  { path, body, account, budget },
+  { database },
+) => {
+  const queue = { project_id: body.project_id, queue_id: path.queue_id };
+  const conditions = await conditionsFor(database, queue, { filter: body.filter, account, budget });
+  return database.write(async (transaction) => {
     const claimant = await claimantOf(transaction, path.queue_id, body, account);
     if (body.release?.length) await releaseItems(transaction, body.release, claimant);
     const own = await ownClaims(transaction, claimant);
-    const [held, ended] = [own.filter(isLive(claimant)), own.filter((claim) => !isLive(claimant)(claim))];
-    const kept = body.prolong
-      ? [
-          ...held.map(({ item_id }) => item_id),
-          ...(await stillWanted(transaction, ended, claimant, maxHeld - held.length)),
-        ]
-      : [];
+    const isLive = ({ held_until }: OwnClaim): boolean => held_until > claimant.now.toISOString();
+    const held = own.filter(isLive);
+    const kept = body.prolong ? held.map(({ item_id }) => item_id) : [];
+    if (body.prolong) {
+      const ended = own.filter((claim) => !isLive(claim)).map(({ item_id }) => item_id);
+      const wanted = await findWanted(transaction, ended, claimant, { ...conditions, filter: {}, calls: [] });
+      kept.push(...wanted.slice(0, maxHeld - held.length));
+    }
     const missing = Math.min(body.n - kept.length, maxHeld - Math.max(held.length, kept.length));
-    const found = missing > 0 ? await findClaimable(transaction, body, claimant, missing, kept) : [];
+    const found = missing > 0 ? await findClaimable(transaction, body, claimant, conditions, missing, kept) : [];
     const ids = [...kept, ...found];
     const held_until = new Date(claimant.now.getTime() + body.minutes * 60_000).toISOString();
     await holdItems(transaction, ids, held_until, claimant);
     const free_at = found.length < missing ? await firstEnd(transaction, claimant) : undefined;
-    const query = { project_id: body.project_id, sort_by: sortKeysOf(body), filter: { ids } };
-    const { items } =
-      ids.length > 0 ? await findItems(transaction, path.queue_id, query, account, budget) : { items: [] };
+    const query = { project_id: body.project_id, sort_by: sortKeysOf(body) };
+    const selection = { ...conditions, filter: { ids }, calls: [] };
+    const { items } = ids.length > 0 ? await findItems(transaction, queue, query, selection, budget) : { items: [] };
     return { items, held_until, ...(free_at != null && { free_at }) };
-  },
-);
+  });
+};
 
 /** Sets who alone may claim items, in a write transaction. @throws Refusal 404 for an unknown queue. */
-export const assignQueueItems = inTransaction('assignQueueItems', async (transaction, { path, body, account }) => {
+export const assignQueueItems = inTransaction('assignQueueItems', async (transaction, { path, body }) => {
   const { project_id, item_ids, assignees } = body;
   await requireQueueRow(transaction, project_id, path.queue_id);
-  if (item_ids.length === 0) return {};
   const queue = { project_id, queue_id: path.queue_id };
-  const rows = await selectItems(transaction, queue, account, { ids: item_ids }).select('id').execute();
+  const rows = await inChunks(item_ids, (ids) =>
+    selectItems(transaction, queue).select('id').where('id', 'in', ids).execute(),
+  );
   for (const batch of inBatches(rows, assignedPerInsert)) {
     const ids = batch.map(({ id }) => id);
     await transaction.deleteFrom('item_assignees').where('item_id', 'in', ids).execute();
@@ -163,33 +170,29 @@ function claimsInQueue(transaction: Transaction, { project_id, queue_id }: Claim
     .where('deleted_at', 'is', null);
 }
 
-function isLive({ now }: Claimant): (claim: OwnClaim) => boolean {
-  return ({ held_until }) => held_until > now.toISOString();
-}
-
-/** Returns up to so many of the items whose claims have ended and that no one else needs. */
-async function stillWanted(
+/** Returns those of the items that want an opinion of the annotator. */
+async function findWanted(
   transaction: Transaction,
-  ended: readonly OwnClaim[],
+  itemIds: readonly string[],
   claimant: Claimant,
-  limit: number,
+  conditions: ItemSelection,
 ): Promise<string[]> {
-  const rows = await inChunks(
-    ended.map(({ item_id }) => item_id),
-    (ids) => selectClaimable(transaction, claimant, { ids }).select('id').execute(),
+  const rows = await inChunks(itemIds, (ids) =>
+    selectClaimable(transaction, claimant, conditions).select('id').where('id', 'in', ids).execute(),
   );
-  return rows.slice(0, limit).map(({ id }) => id);
+  return rows.map(({ id }) => id);
 }
 
 async function findClaimable(
   transaction: Transaction,
   body: ClaimRequest,
   claimant: Claimant,
+  conditions: ItemSelection,
   limit: number,
   except: readonly string[],
 ): Promise<string[]> {
   const [{ field, direction }] = sortKeysOf(body);
-  let items = selectClaimable(transaction, claimant, body.filter).select('id');
+  let items = selectClaimable(transaction, claimant, conditions).select('id');
   if (except.length > 0) items = items.where('id', 'not in', except);
   const rows = await items.orderBy(field, direction).orderBy('id').limit(limit).execute();
   return rows.map(({ id }) => id);
@@ -202,10 +205,10 @@ function sortKeysOf({ order }: ClaimRequest) {
 }
 
 /** Returns the items that want an opinion of an annotator who neither has finished nor holds them, as a query. */
-function selectClaimable(transaction: Transaction, claimant: Claimant, filter: ClaimRequest['filter']) {
+function selectClaimable(transaction: Transaction, claimant: Claimant, conditions: ItemSelection) {
   const { account, annotator, isAssigned, now, wanted, kind } = claimant;
   const count = typeof wanted === 'number' ? wanted : kind === 'agent' ? wanted.agents : wanted.people;
-  const items = selectItems(transaction, claimant, account, filter)
+  const items = selectItems(transaction, claimant, conditions)
     .where((builder) => builder.not(isFinishedBy(account, builder)))
     .where(({ not, exists, selectFrom }) =>
       not(
