@@ -93,7 +93,7 @@ describe.each(services)('requests to $name', (service) => {
     const claim = { queue_id, filter: {}, n: 50, minutes: 15, prolong: true, by_user: true };
     const { items, error } = await call('claim_queue_items', claim);
     const ids = items?.map(({ id }: { id: string }) => id);
-    await call('review_queue', { queue_id, ...(ids && { filter: { ids }, limit: 100 }) });
+    await call('review_queue', { queue_id, limit: 100, ...(ids && { filter: { ids } }) });
     expect([error?.code, count()]).toEqual(counts.claimedBoard);
     await call('claim_queue_items', claim);
     expect(count()).toBe(counts.prolonging);
