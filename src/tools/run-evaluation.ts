@@ -382,9 +382,9 @@ async function resultOf(
       const [fact] = isRunning ? [] : await runFacts(listed, project, context);
       const read = await readFigures([run_id], project, context);
       const figures = read.figures.get(run_id);
-      const trials = figures?.errors && !isRunning ? (await readRunResults([run_id], project, context)).rows : [];
+      const rows = figures?.errors && !isRunning ? (await readRunResults([run_id], project, context)).rows : [];
       const all = [...new Set([...(facts.warnings ?? []), ...read.warnings])];
-      return { ...withFigures({ ...fact, ...run }, figures, trials), ...(all.length > 0 && { warnings: all }) };
+      return { ...withFigures({ ...fact, ...run }, figures, rows), ...(all.length > 0 && { warnings: all }) };
     },
     async () => run,
   );
