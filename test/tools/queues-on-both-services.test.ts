@@ -184,16 +184,10 @@ describe.each(services)('on $name', (service) => {
     });
   });
 
-  it('query_queue_items suggests the id of a queue when it gets the name', async () => {
+  it('query_queue_items suggests the id of a queue when it gets nearly its name', async () => {
     const { queue_id } = await call('create_queue', { name: 'Named queue' });
     const { error } = await call('query_queue_items', { queue_id: 'named queue'.replace(' ', '-') });
     expect(error.hint).toContain(`The nearest ids are ${queue_id} ("Named queue")`);
-    const exact = await call('create_queue', { name: 'Exact-name' });
-    const named = await call('query_queue_items', { queue_id: 'exact-name' });
-    expect(named.error).toMatchObject({
-      code: 'not_found',
-      hint: `That is the name of the queue with the id ${exact.queue_id}: pass the id.`,
-    });
   });
 
   it.each<[string, object, Record<EitherService['name'], object>]>([
