@@ -1,13 +1,17 @@
+import { pathSegment, projectId } from '../contract/identifiers.ts';
 import { parsePartReference } from '../contract/references.ts';
 import { HeddleError } from '../core/errors.ts';
+import { ownMember } from '../core/json/member-at.ts';
 import type { Redactor } from '../core/secrets/redaction.ts';
 import { longTextChars, nextTurn, type Pause } from '../core/turns.ts';
 import { cutValue } from '../text/call-values.ts';
 import { escapeInvisible } from '../text/compact-table.ts';
 import { withFirstRows } from '../text/page.ts';
 import { parseArguments } from '../tools/definition/arguments.ts';
+import { adviceForPeople } from '../tools/definition/people-only.ts';
 import type { ListedTool } from '../tools/definition/registry.ts';
-import type { Tool, ToolContext } from '../tools/definition/tool.ts';
+import type { CommandFlags } from '../tools/definition/terminal-command.ts';
+import type { QueueName, Tool, ToolContext } from '../tools/definition/tool.ts';
 import { type CallOrigin, type WatchOptions, watchCall } from './watch-call.ts';
 
 /** Options that are the same for every tool call of a process. */
@@ -20,6 +24,7 @@ export interface CallOptions extends WatchOptions {
   maxResultChars: number;
   /** The project of sample data, which results mark so that it is not mistaken for real data. */
   sampleProject?: string;
+  commandFlags: CommandFlags;
   /** Removes secrets from results and errors before they leave the process. */
   redactor: Redactor;
   tools: readonly ListedTool[];
@@ -32,6 +37,8 @@ export interface ToolReturn {
   json: string;
   /** The same as a model reads it. */
   text: string;
+  /** The queue whose judgements the result is about; clients can read them as a file. */
+  judged?: QueueName | undefined;
 }
 
 /** The outcome of a tool call. Its error has no secrets either, and a long partial text and a long `detail` are cut. */
@@ -57,11 +64,13 @@ export async function runTool(
   const { project, maxResultChars, redactor } = options;
   const { clientName, ask = () => 'cannot' as const, progress = () => {}, ...partialOrigin } = circumstances;
   const origin = { requestId: crypto.randomUUID(), trace: {}, ...partialOrigin };
-  const offersTool = (name: string): boolean => options.tools.some((offered) => offered.name === name);
+  const offersTool = offeredBy(options);
   try {
     return await watchCall({ method: 'tools/call', tool: listed.name }, origin, options, async (service) => {
       const tool = await listed.load();
-      const input = parseArguments(tool.input, args, listed, (text) => redactor.redact(text));
+      const redact = (text: string): string => redactor.redact(text);
+      const adviceFor = (names: string[]): string | undefined => adviceOnCall(names, args, options);
+      const input = parseArguments(tool.input, args, listed, redact, adviceFor);
       const withoutSecrets = <T>(value: T): Promise<T> => redactor.redactValueInSteps(value);
       const context = { clientName, ask, progress, service, project, maxResultChars, offersTool, withoutSecrets };
       const data = await tool.run(input, context);
@@ -69,12 +78,32 @@ export async function runTool(
       // The result of a change is returned however late, and so is one that lacks parts because a request took too long.
       const endsInTime = tool.hints.readOnlyHint && !service.missedDeadline;
       const pause: Pause = () => (endsInTime ? service.pause() : nextTurn());
-      return fittingResult(tool, isSample ? { ...data, sample_data: true } : data, options, pause);
+      const fitting = await fittingResult(tool, isSample ? { ...data, sample_data: true } : data, options, pause);
+      const judged = tool.judgedQueue?.(input, context);
+      return { ...fitting, ...(judged && { judged: redactor.redactStrings(judged) }) };
     });
   } catch (error) {
     if (error instanceof HeddleError) return { error: reportable(withAlternatives(error, options), options) };
     throw error;
   }
+}
+
+function offeredBy({ tools }: CallOptions): (name: string) => boolean {
+  return (name) => tools.some((offered) => offered.name === name);
+}
+
+/** Returns how people do what a call asks for by unknown names, if that is something which no tool does. */
+export function adviceOnCall(names: readonly string[], args: unknown, options: CallOptions): string | undefined {
+  const { commandFlags: flags, project, redactor, sampleProject } = options;
+  const advice = adviceForPeople(names, {
+    flags,
+    project,
+    calledProject: projectId.safeParse(ownMember(args, 'project_id')).data,
+    queueId: pathSegment.safeParse(ownMember(args, 'queue_id')).data,
+    isEmbedded: sampleProject !== undefined,
+    offersTool: offeredBy(options),
+  });
+  return advice && redactor.redact(advice);
 }
 
 /** Shrinks the data of a tool until the result fits into `maxResultChars`. Calls `pause` between its steps. */
@@ -143,7 +172,7 @@ function textOf(tool: Tool, data: object): string {
 
 /** Names the tools that work without an operation that the service lacks. */
 function withAlternatives(error: HeddleError, { tools }: CallOptions): HeddleError {
-  if (error.code !== 'unsupported') return error;
+  if (error.code !== 'unsupported' || error.endpoint === undefined) return error;
   const alternatives = tools.filter(({ uses }) => !uses.some((name) => name === error.endpoint));
   const hint = `This service does not have the operation. Tools that work without it: ${alternatives.map(({ name }) => name).join(', ')}.`;
   return new HeddleError({ ...error, message: error.message, hint });

@@ -22,13 +22,20 @@ import type { McpCallStart } from '../core/observer.ts';
 import type { Redactor } from '../core/secrets/redaction.ts';
 import type { Progress } from '../records/call-context.ts';
 import { shortName } from '../text/names.ts';
+import { exportCommand } from '../tools/definition/people-only.ts';
 import { tools as allTools, type ListedTool } from '../tools/definition/registry.ts';
-import type { ToolContext } from '../tools/definition/tool.ts';
+import type { QueueName, ToolContext } from '../tools/definition/tool.ts';
 import { complete } from './completions.ts';
 import { listedPrompt, type PromptDefinition, promptResult, prompts } from './mcp-prompts.ts';
 import { noteJson } from './message-json.ts';
-import { completionOfVariable, listedTemplates, listQueueResources, readResource } from './resources.ts';
-import { type CallOptions, errorText, runTool, type ToolOutcome } from './run-tool.ts';
+import {
+  completionOfVariable,
+  judgementsLink,
+  listedTemplates,
+  listQueueResources,
+  readResource,
+} from './resources.ts';
+import { adviceOnCall, type CallOptions, errorText, runTool, type ToolOutcome } from './run-tool.ts';
 import { capabilities, listCacheHint, serverInfo, toMcpTool } from './server-facts.ts';
 import { getSkill, getSkillParams, isSkill, listSkills, listSkillsParams, readSkill } from './skills.ts';
 import { listedViews, readView } from './view-resources.ts';
@@ -111,7 +118,8 @@ function registerTools(server: Server, options: McpServerOptions, toolsByName: R
     const origin = originOf(context, server, options.transport);
     const tool = toolsByName.get(params.name);
     if (!tool) {
-      const error = unknownTool(options.redactor.redact(params.name), toolsByName);
+      const advice = adviceOnCall([params.name], params.arguments, options);
+      const error = unknownTool(options.redactor.redact(params.name), toolsByName, advice);
       return watchCall({ method: 'tools/call' }, origin, options, () => Promise.reject(error));
     }
     const circumstances = {
@@ -121,7 +129,7 @@ function registerTools(server: Server, options: McpServerOptions, toolsByName: R
       progress: createProgress(context, options, origin.requestId),
     };
     try {
-      return toCallToolResult(await runTool(tool, params.arguments, circumstances, options));
+      return toCallToolResult(await runTool(tool, params.arguments, circumstances, options), origin.protocolVersion);
     } catch (error) {
       if (error instanceof InputRequired) return confirmationRequest(error.question);
       throw error;
@@ -129,12 +137,16 @@ function registerTools(server: Server, options: McpServerOptions, toolsByName: R
   });
 }
 
+/** The first revision with links to resources in results. */
+const firstWithLinks = '2025-06-18';
+
 /** Returns the outcome of a tool call in the form of the protocol. A model reads the text of an error, a View its `_meta`. */
-function toCallToolResult(outcome: ToolOutcome): CallToolResult {
+function toCallToolResult(outcome: ToolOutcome, revision = ''): CallToolResult {
   if (!('error' in outcome)) {
-    const { data, json, text } = outcome;
+    const { data, json, text, judged } = outcome;
     noteJson(data, json);
-    return { content: [{ type: 'text', text }], structuredContent: data as Record<string, unknown> };
+    const links = judged && revision >= firstWithLinks ? [judgementsLink(judged)] : [];
+    return { content: [{ type: 'text', text }, ...links], structuredContent: data as Record<string, unknown> };
   }
   // The members that can be long are in the text alone.
   const { detail: _, partial_text: __, ...members } = outcome.error.toJSON();
@@ -187,10 +199,12 @@ function registerResourcesAndCompletions(
   }));
   server.setRequestHandler('resources/templates/list', () => ({ resourceTemplates: listedTemplates }));
   const isOffered = (name: string): boolean => options.tools.some((tool) => tool.name === name);
+  const commandFor = ({ project: calledProject, id: queueId }: QueueName): string =>
+    exportCommand({ flags: options.commandFlags, project: options.project, calledProject, queueId });
   server.setRequestHandler('resources/read', ({ params: { uri } }, context) => {
     if (isSkill(uri)) return readSkill(uri, isOffered);
     if (views.some((view) => view.uri === uri)) return readView(uri);
-    return runWatched('resources/read', context, (service) => readResource(uri, service));
+    return runWatched('resources/read', context, (service) => readResource(uri, service, commandFor));
   });
   const queueResources = async ({ mcpReq }: ServerContext): Promise<Resource[]> => {
     const { project, service, log } = options;
@@ -230,8 +244,8 @@ function asProtocolError(error: HeddleError, redactor: Redactor): ProtocolError 
   );
 }
 
-function unknownTool(name: string, offered: ReadonlyMap<string, ListedTool>): ProtocolError {
-  if (!allTools.some((tool) => tool.name === name)) return unknownName('tool', name, offered);
+function unknownTool(name: string, offered: ReadonlyMap<string, ListedTool>, advice?: string): ProtocolError {
+  if (!allTools.some((tool) => tool.name === name)) return unknownName('tool', name, offered, advice);
   const names = [...offered.keys()].join(', ') || 'none';
   return new ProtocolError(
     ProtocolErrorCode.InvalidParams,
@@ -239,11 +253,12 @@ function unknownTool(name: string, offered: ReadonlyMap<string, ListedTool>): Pr
   );
 }
 
-function unknownName(kind: string, name: string, known: ReadonlyMap<string, unknown>): ProtocolError {
+function unknownName(kind: string, name: string, known: ReadonlyMap<string, unknown>, advice?: string): ProtocolError {
   const names = [...known.keys()].join(', ') || 'none';
+  const next = advice === undefined ? '' : `. ${advice}`;
   return new ProtocolError(
     ProtocolErrorCode.InvalidParams,
-    `Unknown ${kind} ${JSON.stringify(shortName(name))}; known names: ${names}`,
+    `Unknown ${kind} ${JSON.stringify(shortName(name))}; known names: ${names}${next}`,
   );
 }
 
