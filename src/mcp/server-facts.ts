@@ -11,6 +11,9 @@ const appsExtension = 'io.modelcontextprotocol/ui';
 /** The extension for skills: instructions for jobs that take several tool calls. */
 const skillsExtension = 'io.modelcontextprotocol/skills';
 
+/** The extension for tool calls that go on after their answer (SEP-2663); it exists from revision 2026-07-28 on. */
+export const tasksExtension = 'io.modelcontextprotocol/tasks';
+
 export const serverInfo = { name: 'heddle', title: 'heddle', version, icons: [icons.server] };
 
 export const capabilities = {
@@ -18,7 +21,7 @@ export const capabilities = {
   prompts: { listChanged: false },
   resources: { listChanged: false },
   completions: {},
-  extensions: { [appsExtension]: {}, [skillsExtension]: {} },
+  extensions: { [appsExtension]: {}, [skillsExtension]: {}, [tasksExtension]: {} },
 } satisfies ServerOptions['capabilities'];
 
 /** Clients may keep lists for an hour: they change only with heddle's version and configuration. */
