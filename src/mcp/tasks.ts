@@ -141,7 +141,8 @@ async function run(task: Task): Promise<void> {
     // A cancelled task stays so, whatever its work still comes to.
     if (!isOpen(task)) return;
     if (isInputRequiredResult(result)) change(task, { status: 'input_required', inputRequests: result.inputRequests });
-    else change(task, { status: 'completed', result });
+    // As the SDK marks the result of a call that is answered at its end.
+    else change(task, { status: 'completed', result: { ...result, resultType: 'complete' } });
   } catch (error) {
     const { code = ProtocolErrorCode.InternalError, message } = error as { code?: number; message: string };
     if (isOpen(task)) change(task, { status: 'failed', error: { code, message } });

@@ -1,47 +1,12 @@
-import { setImmediate as nextTurn } from 'node:timers/promises';
-import type { JSONRPCMessage } from '@modelcontextprotocol/server';
 import { describe, expect, it } from 'vitest';
-import { type ClientOptions, connectClient, startServer } from '../support/client.ts';
+import { type ClientOptions, connectClient } from '../support/client.ts';
 import { emptyHome, temporaryFolder } from '../support/heddle.ts';
 import { importNumberedQueue } from '../support/numbered-queue.ts';
+import { connectRaw, type Json } from '../support/raw-client.ts';
 
 const extension = 'io.modelcontextprotocol/tasks';
 const mode: ClientOptions['mode'] = { pin: '2026-07-28' };
 const skipAll = { queue_id: 'q', filter: {}, change: { annotation_state: 'skipped' } };
-
-// biome-ignore lint/suspicious/noExplicitAny: results of every shape
-type Json = any;
-
-/** Sends raw requests of revision 2026-07-28 to a server, as a client that has the extension, or has not. */
-async function connectRaw(environment: Record<string, string>, capabilities: object) {
-  const near = startServer(environment).open();
-  const waiting = new Map<unknown, (message: Json) => void>();
-  near.onmessage = (message: JSONRPCMessage) => waiting.get((message as Json).id)?.(message);
-  await near.start();
-  let id = 0;
-  const envelope = {
-    'io.modelcontextprotocol/protocolVersion': '2026-07-28',
-    'io.modelcontextprotocol/clientInfo': { name: 'test', version: '1.0.0' },
-    'io.modelcontextprotocol/clientCapabilities': capabilities,
-  };
-  const send = (method: string, params: object): Promise<Json> => {
-    id += 1;
-    const answered = new Promise((resolve) => waiting.set(id, resolve));
-    void near.send({ jsonrpc: '2.0', id, method, params: { ...params, _meta: envelope } });
-    return answered;
-  };
-  const call = (name: string, args: object) => send('tools/call', { name, arguments: args });
-  /** Reads a task until it is in one of the statuses. */
-  const settle = async (taskId: string, ...statuses: string[]): Promise<Json> => {
-    for (;;) {
-      const { result } = await send('tasks/get', { taskId });
-      if (statuses.includes(result.status)) return result;
-      // The server is in this process, and its work needs turns.
-      await nextTurn();
-    }
-  };
-  return { send, call, settle };
-}
 
 const withTasks = { extensions: { [extension]: {} } };
 const asking = { ...withTasks, elicitation: { form: {} } };
