@@ -9,6 +9,7 @@ import { escapeInvisible } from '../text/compact-table.ts';
 import { withFirstRows } from '../text/page.ts';
 import { parseArguments } from '../tools/definition/arguments.ts';
 import { adviceForPeople } from '../tools/definition/people-only.ts';
+import { runOnNamedQueue } from '../tools/definition/queue-names.ts';
 import type { ListedTool } from '../tools/definition/registry.ts';
 import type { CommandFlags } from '../tools/definition/terminal-command.ts';
 import type { QueueName, Tool, ToolContext } from '../tools/definition/tool.ts';
@@ -73,13 +74,20 @@ export async function runTool(
       const input = parseArguments(tool.input, args, listed, redact, adviceFor);
       const withoutSecrets = <T>(value: T): Promise<T> => redactor.redactValueInSteps(value);
       const context = { clientName, ask, progress, service, project, maxResultChars, offersTool, withoutSecrets };
-      const data = await tool.run(input, context);
+      // The arguments on which the tool has run have the id of a queue that the call names.
+      let used = input;
+      const run: Tool['run'] = (usedArgs, given) => {
+        used = usedArgs;
+        return tool.run(usedArgs, given);
+      };
+      const result = await runOnNamedQueue({ ...tool, run }, input, context);
+      const data = tool.hasTimes ? { ...result, now: service.facts.now() } : result;
       const isSample = readsSample(listed, input, options);
       // The result of a change is returned however late, and so is one that lacks parts because a request took too long.
       const endsInTime = tool.hints.readOnlyHint && !service.missedDeadline;
       const pause: Pause = () => (endsInTime ? service.pause() : nextTurn());
       const fitting = await fittingResult(tool, isSample ? { ...data, sample_data: true } : data, options, pause);
-      const judged = tool.judgedQueue?.(input, context);
+      const judged = tool.judgedQueue?.(used, context);
       return { ...fitting, ...(judged && { judged: redactor.redactStrings(judged) }) };
     });
   } catch (error) {
@@ -160,14 +168,23 @@ function readsSample(listed: ListedTool, input: unknown, { project, sampleProjec
   return sampleProject !== undefined && hasProject && used === sampleProject;
 }
 
-/** Shrinks the data of a tool and keeps its `sample_data` mark. */
+/** The members that heddle adds to the data of a tool. */
+type AddedMembers = { now?: string; sample_data?: true };
+
+/** Shrinks the data of a tool and keeps the members that heddle has added. */
 function shrink(tool: Tool, data: object, share: number): object | undefined {
   const rest = tool.rows === undefined ? tool.shrink?.(data, share) : withFirstRows(data, tool.rows, share);
-  return rest && 'sample_data' in data ? { ...rest, sample_data: true } : rest;
+  const { now, sample_data }: AddedMembers = data;
+  return rest && { ...rest, ...(now !== undefined && { now }), ...(sample_data && { sample_data }) };
 }
 
 function textOf(tool: Tool, data: object): string {
-  return 'sample_data' in data ? `${tool.render(data)}\n(Sample data.)` : tool.render(data);
+  const { now, sample_data }: AddedMembers = data;
+  return [
+    tool.render(data),
+    ...(now === undefined ? [] : [`Now: ${now}`]),
+    ...(sample_data ? ['(Sample data.)'] : []),
+  ].join('\n');
 }
 
 /** Names the tools that work without an operation that the service lacks. */

@@ -1,5 +1,4 @@
 import * as z from 'zod';
-import { pathSegment } from '../contract/identifiers.ts';
 import type { QueueItem } from '../contract/queue-items.ts';
 import type { Queue } from '../contract/queues.ts';
 import { HeddleError, invalidArgument } from '../core/errors.ts';
@@ -22,10 +21,10 @@ import { queuesNamed, requireQueue } from '../queues/require-queue.ts';
 import { cell, escapeInvisible } from '../text/compact-table.ts';
 import { pluralize } from '../text/page.ts';
 import { maxUnconfirmed, requireConsent } from './definition/require-consent.ts';
-import { defineTool, projectArgument, projectOf, type ToolContext } from './definition/tool.ts';
+import { defineTool, projectArgument, projectOf, queueArgument, type ToolContext } from './definition/tool.ts';
 
 const input = z.strictObject({
-  queue_id: pathSegment.describe('Id of the queue.'),
+  queue_id: queueArgument.describe('Id or name of the queue.'),
   name: z.string().min(1).optional(),
   guidelines: z.string().optional(),
   add_fields: fieldDefinitions.min(1).optional().describe('As fields in create_queue.'),

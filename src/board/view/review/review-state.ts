@@ -55,7 +55,7 @@ export interface Card {
   isRereading?: boolean;
 }
 
-/** What a decision replaced, to take it back. */
+/** A decision that can be taken back: the state that it replaced. */
 interface PastDecision {
   /** Names the decision; typing on in the same box is one decision. */
   what: string;
@@ -70,6 +70,8 @@ interface PastDecision {
 export interface ReviewState extends ViewState {
   /** The queues among which the person chooses, until one is open. */
   queues?: readonly QueueSummary[];
+  /** The other projects that the person sees. */
+  projects?: readonly string[] | undefined;
   /** The last page that was read. */
   page?: Review;
   fields: readonly FieldSummary[];
