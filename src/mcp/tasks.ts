@@ -1,9 +1,9 @@
 import {
-  type CallToolResult,
   type InputRequiredResult,
   isInputRequiredResult,
   ProtocolError,
   ProtocolErrorCode,
+  type Result,
 } from '@modelcontextprotocol/server';
 
 /** Ended tasks are kept for this time. */
@@ -45,7 +45,7 @@ export interface TaskRun {
 }
 
 /** Runs a tool to its result, or to a question, whose answer starts it again. */
-type Work = (run: TaskRun) => Promise<CallToolResult | InputRequiredResult>;
+type Work = (run: TaskRun) => Promise<Result | InputRequiredResult>;
 
 /** A task in the form of the extension. */
 interface TaskFacts {
@@ -57,7 +57,7 @@ interface TaskFacts {
   ttlMs: number;
   pollIntervalMs: number;
   inputRequests?: InputRequiredResult['inputRequests'];
-  result?: CallToolResult;
+  result?: Result;
   error?: { code: number; message: string };
 }
 
