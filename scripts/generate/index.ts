@@ -9,12 +9,12 @@ import { docsDeploy } from './docs-deploy.ts';
 import { docsErrors } from './docs-errors.ts';
 import { docsTools } from './docs-tools.ts';
 import { emojiNames } from './emoji-names.ts';
+import { icons } from './icons.ts';
 import { listedToolsFile, pinnedTools } from './listed-tools.ts';
 import { mcpbManifest } from './manifest.ts';
 import { agentsPage, llmsText } from './pages-for-agents.ts';
 import { pluginFiles } from './plugins.ts';
 import { readme } from './readme.ts';
-import { serverIcon } from './server-icon.ts';
 import { serverJson } from './server-json.ts';
 import { packedSkills } from './skills.ts';
 
@@ -27,7 +27,7 @@ export async function generated(): Promise<Record<string, string>> {
     'src/tools/definition/listed.json': listedToolsFile(),
     'src/service/operations/emoji-names.json': formatted('emoji-names.json', JSON.stringify(emojiNames())),
     'src/mcp/skills.json': formatted('skills.json', JSON.stringify(packedSkills())),
-    'src/mcp/icon.json': formatted('icon.json', JSON.stringify(serverIcon())),
+    'src/mcp/icons.json': formatted('icons.json', JSON.stringify(icons())),
     'src/mcp/revisions.json': formatted('revisions.json', JSON.stringify(SUPPORTED_PROTOCOL_VERSIONS)),
     'manifest.json': formatted('manifest.json', JSON.stringify(mcpbManifest(), null, 2)),
     'test/pins/tools.json': pinnedTools(),

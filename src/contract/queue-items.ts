@@ -171,6 +171,17 @@ export const queueItemEndpoints = {
     writes: true,
     repeatable: true,
   }),
+  removeQueueItems: endpoint({
+    summary: 'Remove items from a queue',
+    description:
+      'An extension of the embedded service. Judgements and progress are kept, and adding the call again brings the item back with them. Unknown items are skipped.',
+    path: '/annotation_queues/{queue_id}/items/remove',
+    projects: projectInBody,
+    request: z.object({ project_id: projectId, item_ids: z.array(z.string()).max(1000) }),
+    response: z.looseObject({ removed_count: z.int() }),
+    writes: true,
+    repeatable: true,
+  }),
   updateProgress: endpoint({
     summary: "Set the caller's progress with an item",
     description:

@@ -1,10 +1,18 @@
-import { type ReadResourceResult, type Resource, ResourceNotFoundError } from '@modelcontextprotocol/server';
+import {
+  type ReadResourceResult,
+  type Resource,
+  type ResourceLink,
+  ResourceNotFoundError,
+} from '@modelcontextprotocol/server';
 import * as z from 'zod';
 import type { ServiceClient } from '../client/service-client.ts';
 import { pathSegment, projectId } from '../contract/identifiers.ts';
 import { HeddleError } from '../core/errors.ts';
 import { cutValue } from '../text/call-values.ts';
+import type { QueueName } from '../tools/definition/tool.ts';
 import type { CompletionKind } from './completions.ts';
+
+const csvType = 'text/csv';
 
 /** Resources that a user can attach to a conversation, in the form of `resources/templates/list`. */
 export const listedTemplates = [
@@ -14,6 +22,13 @@ export const listedTemplates = [
     description: 'A queue with its item counts, as JSON',
     uriTemplate: 'heddle://{entity}/{project}/queues/{queue_id}',
     mimeType: 'application/json',
+  },
+  {
+    name: 'judgements',
+    title: 'Judgements of a queue',
+    description: 'The judgements and notes of a queue, the latest of each annotator, as CSV',
+    uriTemplate: 'heddle://{entity}/{project}/queues/{queue_id}/judgements.csv',
+    mimeType: csvType,
   },
   {
     name: 'call',
@@ -42,14 +57,24 @@ export async function listQueueResources(
     { body: { project_id: project, limit: maxListedQueues } },
     { signal: limited },
   );
-  const path = project.split('/').map(encodeURIComponent).join('/');
   return queues.slice(0, maxListedQueues).map(({ id, name, description }) => ({
-    uri: `heddle://${path}/queues/${encodeURIComponent(id)}`,
+    uri: queueAddress({ project, id }),
     name: id,
     title: name,
     description: String(cutValue(description || `Annotation queue of ${project}`, maxDescriptionChars)),
     mimeType: 'application/json',
   }));
+}
+
+function queueAddress({ project, id }: QueueName): string {
+  const path = project.split('/').map(encodeURIComponent).join('/');
+  return `heddle://${path}/queues/${encodeURIComponent(id)}`;
+}
+
+/** Returns a link to the judgements of a queue as CSV. */
+export function judgementsLink(queue: QueueName): ResourceLink {
+  const uri = `${queueAddress(queue)}/judgements.csv`;
+  return { type: 'resource_link', uri, name: 'judgements.csv', title: 'Judgements of the queue', mimeType: csvType };
 }
 
 /** Returns the kind of values that completes a variable of a template. */
@@ -59,17 +84,45 @@ export function completionOfVariable(uriTemplate: string, variable: string): Com
 
 /**
  * Reads a resource from the service.
+ * @param exportCommand returns the command with which a person saves the judgements of a queue.
  * @throws ResourceNotFoundError when no template matches the address or the service has nothing there.
  */
-export async function readResource(address: string, service: ServiceClient): Promise<ReadResourceResult> {
-  const [project_id, kind, id] = parseAddress(address);
-  const read = kind === 'queues' ? readQueue : readCall;
-  const value = await read(project_id, id, service).catch((error: unknown) => {
+export async function readResource(
+  address: string,
+  service: ServiceClient,
+  exportCommand: (queue: QueueName) => string,
+): Promise<ReadResourceResult> {
+  const [project, kind, id, part] = parseAddress(address);
+  const read = part ? readJudgements : kind === 'queues' ? readQueue : readCall;
+  const text = await read(project, id, service, exportCommand).catch((error: unknown) => {
     if (error instanceof HeddleError && error.code === 'not_found') return undefined;
     throw error;
   });
-  if (!value) throw new ResourceNotFoundError(address);
-  return { contents: [{ uri: address, mimeType: 'application/json', text: JSON.stringify(value) }] };
+  if (text === undefined) throw new ResourceNotFoundError(address);
+  return { contents: [{ uri: address, mimeType: part ? csvType : 'application/json', text }] };
+}
+
+/** Maximum number of characters of an export; the command saves any number. */
+const maxExportChars = 8 * 1024 * 1024;
+
+async function readJudgements(
+  project: string,
+  id: string,
+  service: ServiceClient,
+  exportCommand: (queue: QueueName) => string,
+): Promise<string> {
+  const { exportedJudgements } = await import('../queues/exported-judgements.ts');
+  let text = '';
+  for await (const part of exportedJudgements({ project, id, service }, { format: 'csv', values: true })) {
+    text += part.text;
+    if (text.length <= maxExportChars) continue;
+    throw new HeddleError({
+      code: 'too_large',
+      message: `The judgements of queue ${id} take more than ${maxExportChars} characters.`,
+      hint: `The user can run ${exportCommand({ project, id })}.`,
+    });
+  }
+  return text;
 }
 
 async function readQueue(project_id: string, queue_id: string, service: ServiceClient) {
@@ -77,19 +130,23 @@ async function readQueue(project_id: string, queue_id: string, service: ServiceC
     service.call('readQueue', { path: { queue_id }, query: { project_id } }),
     service.call('queueStats', { body: { project_id, queue_ids: [queue_id] } }),
   ]);
-  return { ...queue, ...stats[0] };
+  return JSON.stringify({ ...queue, ...stats[0] });
 }
 
 async function readCall(project_id: string, id: string, service: ServiceClient) {
-  return (await service.call('readCall', { body: { project_id, id } })).call;
+  const { call } = await service.call('readCall', { body: { project_id, id } });
+  return call ? JSON.stringify(call) : undefined;
 }
 
-const addressParts = z.tuple([projectId, z.enum(['queues', 'calls']), pathSegment]);
+const addressParts = z.union([
+  z.tuple([projectId, z.literal('queues'), pathSegment, z.literal('judgements.csv')]),
+  z.tuple([projectId, z.enum(['queues', 'calls']), pathSegment, z.undefined()]),
+]);
 
 function parseAddress(address: string): z.output<typeof addressParts> {
-  const parts = /^heddle:\/\/([^/]+\/[^/]+)\/(\w+)\/([^/]+)$/.exec(address)?.slice(1);
+  const parts = /^heddle:\/\/([^/]+\/[^/]+)\/(\w+)\/([^/]+)(?:\/([^/]+))?$/.exec(address)?.slice(1);
   try {
-    return addressParts.parse(parts?.map((part) => decodeURIComponent(part)));
+    return addressParts.parse(parts?.map((part) => part && decodeURIComponent(part)));
   } catch {
     // decodeURIComponent throws for a malformed escape.
     throw new ResourceNotFoundError(address);

@@ -1,14 +1,18 @@
+import { pathSegment, projectId } from '../contract/identifiers.ts';
 import { parsePartReference } from '../contract/references.ts';
 import { HeddleError } from '../core/errors.ts';
+import { ownMember } from '../core/json/member-at.ts';
 import type { Redactor } from '../core/secrets/redaction.ts';
 import { longTextChars, nextTurn, type Pause } from '../core/turns.ts';
 import { cutValue } from '../text/call-values.ts';
 import { escapeInvisible } from '../text/compact-table.ts';
 import { withFirstRows } from '../text/page.ts';
 import { parseArguments } from '../tools/definition/arguments.ts';
+import { adviceForPeople } from '../tools/definition/people-only.ts';
 import { runOnNamedQueue } from '../tools/definition/queue-names.ts';
 import type { ListedTool } from '../tools/definition/registry.ts';
-import type { Tool, ToolContext } from '../tools/definition/tool.ts';
+import type { CommandFlags } from '../tools/definition/terminal-command.ts';
+import type { QueueName, Tool, ToolContext } from '../tools/definition/tool.ts';
 import { type CallOrigin, type WatchOptions, watchCall } from './watch-call.ts';
 
 /** Options that are the same for every tool call of a process. */
@@ -21,6 +25,7 @@ export interface CallOptions extends WatchOptions {
   maxResultChars: number;
   /** The project of sample data, which results mark so that it is not mistaken for real data. */
   sampleProject?: string;
+  commandFlags: CommandFlags;
   /** Removes secrets from results and errors before they leave the process. */
   redactor: Redactor;
   tools: readonly ListedTool[];
@@ -33,6 +38,8 @@ export interface ToolReturn {
   json: string;
   /** The same as a model reads it. */
   text: string;
+  /** The queue whose judgements the result is about; clients can read them as a file. */
+  judged?: QueueName | undefined;
 }
 
 /** The outcome of a tool call. Its error has no secrets either, and a long partial text and a long `detail` are cut. */
@@ -58,25 +65,53 @@ export async function runTool(
   const { project, maxResultChars, redactor } = options;
   const { clientName, ask = () => 'cannot' as const, progress = () => {}, ...partialOrigin } = circumstances;
   const origin = { requestId: crypto.randomUUID(), trace: {}, ...partialOrigin };
-  const offersTool = (name: string): boolean => options.tools.some((offered) => offered.name === name);
+  const offersTool = offeredBy(options);
   try {
     return await watchCall({ method: 'tools/call', tool: listed.name }, origin, options, async (service) => {
       const tool = await listed.load();
-      const input = parseArguments(tool.input, args, listed, (text) => redactor.redact(text));
+      const redact = (text: string): string => redactor.redact(text);
+      const adviceFor = (names: string[]): string | undefined => adviceOnCall(names, args, options);
+      const input = parseArguments(tool.input, args, listed, redact, adviceFor);
       const withoutSecrets = <T>(value: T): Promise<T> => redactor.redactValueInSteps(value);
       const context = { clientName, ask, progress, service, project, maxResultChars, offersTool, withoutSecrets };
-      const result = await runOnNamedQueue(tool, input, context);
+      // The arguments on which the tool has run have the id of a queue that the call names.
+      let used = input;
+      const run: Tool['run'] = (usedArgs, given) => {
+        used = usedArgs;
+        return tool.run(usedArgs, given);
+      };
+      const result = await runOnNamedQueue({ ...tool, run }, input, context);
       const data = tool.hasTimes ? { ...result, now: service.facts.now() } : result;
       const isSample = readsSample(listed, input, options);
       // The result of a change is returned however late, and so is one that lacks parts because a request took too long.
       const endsInTime = tool.hints.readOnlyHint && !service.missedDeadline;
       const pause: Pause = () => (endsInTime ? service.pause() : nextTurn());
-      return fittingResult(tool, isSample ? { ...data, sample_data: true } : data, options, pause);
+      const fitting = await fittingResult(tool, isSample ? { ...data, sample_data: true } : data, options, pause);
+      const judged = tool.judgedQueue?.(used, context);
+      return { ...fitting, ...(judged && { judged: redactor.redactStrings(judged) }) };
     });
   } catch (error) {
     if (error instanceof HeddleError) return { error: reportable(withAlternatives(error, options), options) };
     throw error;
   }
+}
+
+function offeredBy({ tools }: CallOptions): (name: string) => boolean {
+  return (name) => tools.some((offered) => offered.name === name);
+}
+
+/** Returns how people do what a call asks for by unknown names, if that is something which no tool does. */
+export function adviceOnCall(names: readonly string[], args: unknown, options: CallOptions): string | undefined {
+  const { commandFlags: flags, project, redactor, sampleProject } = options;
+  const advice = adviceForPeople(names, {
+    flags,
+    project,
+    calledProject: projectId.safeParse(ownMember(args, 'project_id')).data,
+    queueId: pathSegment.safeParse(ownMember(args, 'queue_id')).data,
+    isEmbedded: sampleProject !== undefined,
+    offersTool: offeredBy(options),
+  });
+  return advice && redactor.redact(advice);
 }
 
 /** Shrinks the data of a tool until the result fits into `maxResultChars`. Calls `pause` between its steps. */
@@ -154,7 +189,7 @@ function textOf(tool: Tool, data: object): string {
 
 /** Names the tools that work without an operation that the service lacks. */
 function withAlternatives(error: HeddleError, { tools }: CallOptions): HeddleError {
-  if (error.code !== 'unsupported') return error;
+  if (error.code !== 'unsupported' || error.endpoint === undefined) return error;
   const alternatives = tools.filter(({ uses }) => !uses.some((name) => name === error.endpoint));
   const hint = `This service does not have the operation. Tools that work without it: ${alternatives.map(({ name }) => name).join(', ')}.`;
   return new HeddleError({ ...error, message: error.message, hint });

@@ -5,8 +5,10 @@ import {
   CLIENT_INFO_META_KEY,
   type ClientCapabilities,
   type Implementation,
+  type InputRequiredResult,
   inputRequired,
   inputResponse,
+  MissingRequiredClientCapabilityError,
   ProtocolError,
   ProtocolErrorCode,
   type Resource,
@@ -14,6 +16,7 @@ import {
   type ServerContext,
   type ServerOptions,
 } from '@modelcontextprotocol/server';
+import * as z from 'zod';
 import { errorKey } from '../board/error-key.ts';
 import type { ServiceClient } from '../client/service-client.ts';
 import { HeddleError } from '../core/errors.ts';
@@ -22,15 +25,30 @@ import type { McpCallStart } from '../core/observer.ts';
 import type { Redactor } from '../core/secrets/redaction.ts';
 import type { Progress } from '../records/call-context.ts';
 import { shortName } from '../text/names.ts';
+import { exportCommand } from '../tools/definition/people-only.ts';
 import { tools as allTools, type ListedTool } from '../tools/definition/registry.ts';
-import type { ToolContext } from '../tools/definition/tool.ts';
+import type { QueueName, ToolContext } from '../tools/definition/tool.ts';
 import { complete } from './completions.ts';
 import { listedPrompt, type PromptDefinition, promptResult, prompts } from './mcp-prompts.ts';
 import { noteJson } from './message-json.ts';
-import { completionOfVariable, listedTemplates, listQueueResources, readResource } from './resources.ts';
-import { type CallOptions, errorText, runTool, type ToolOutcome } from './run-tool.ts';
-import { capabilities, listCacheHint, serverInfo, toMcpTool } from './server-facts.ts';
+import {
+  completionOfVariable,
+  judgementsLink,
+  listedTemplates,
+  listQueueResources,
+  readResource,
+} from './resources.ts';
+import {
+  adviceOnCall,
+  type CallCircumstances,
+  type CallOptions,
+  errorText,
+  runTool,
+  type ToolOutcome,
+} from './run-tool.ts';
+import { capabilities, listCacheHint, serverInfo, tasksExtension, toMcpTool } from './server-facts.ts';
 import { getSkill, getSkillParams, isSkill, listSkills, listSkillsParams, readSkill } from './skills.ts';
+import { continuationOf, mayTakeLong, TaskStore } from './tasks.ts';
 import { listedViews, readView } from './view-resources.ts';
 import { InputRequired, originOf, watchCall } from './watch-call.ts';
 
@@ -56,9 +74,10 @@ const queueCacheHint = { ttlMs: 60_000, cacheScope: 'private' } as const;
 
 /** Returns a function that creates an MCP server with the offered tools, their prompts and the resources. */
 export function serverFactory(options: McpServerOptions): ServerFactory {
+  const tasks = new TaskStore();
   return () => {
     const server = new Server(serverInfo, protocolOptions(options));
-    registerHandlers(server, options);
+    registerHandlers(server, options, tasks);
     return server;
   };
 }
@@ -77,15 +96,15 @@ export function protocolOptions({ instructions }: McpServerOptions): ServerOptio
   };
 }
 
-/** Registers the handlers of all requests that heddle serves. */
-export function registerHandlers(server: Server, options: McpServerOptions): void {
+/** Registers the handlers of all requests that heddle serves. `tasks` are those of all connections. */
+export function registerHandlers(server: Server, options: McpServerOptions, tasks = new TaskStore()): void {
   const toolsByName = new Map(options.tools.map((tool) => [tool.name, tool]));
   const promptsByName = new Map(
     prompts
       .filter((prompt) => prompt.tools.every((name) => toolsByName.has(name)))
       .map((prompt) => [prompt.name, withOfferedArguments(prompt, toolsByName)]),
   );
-  registerTools(server, options, toolsByName);
+  registerTools(server, options, toolsByName, tasks);
   registerPrompts(server, options, promptsByName);
   registerResourcesAndCompletions(server, options, promptsByName);
   registerSkills(server, (name) => toolsByName.has(name));
@@ -105,36 +124,99 @@ function withOfferedArguments(
   return { ...prompt, arguments: prompt.arguments.filter(({ tools = [] }) => tools.every(isOffered)) };
 }
 
-function registerTools(server: Server, options: McpServerOptions, toolsByName: ReadonlyMap<string, ListedTool>): void {
+function registerTools(
+  server: Server,
+  options: McpServerOptions,
+  toolsByName: ReadonlyMap<string, ListedTool>,
+  tasks: TaskStore,
+): void {
   server.setRequestHandler('tools/list', () => ({ tools: options.tools.map(toMcpTool) }));
   server.setRequestHandler('tools/call', async ({ params }, context) => {
     const origin = originOf(context, server, options.transport);
     const tool = toolsByName.get(params.name);
     if (!tool) {
-      const error = unknownTool(options.redactor.redact(params.name), toolsByName);
+      const advice = adviceOnCall([params.name], params.arguments, options);
+      const error = unknownTool(options.redactor.redact(params.name), toolsByName, advice);
       return watchCall({ method: 'tools/call' }, origin, options, () => Promise.reject(error));
     }
-    const circumstances = {
-      ...origin,
-      clientName: clientName(context, server),
-      ask: createAsk(context, server),
-      progress: createProgress(context, options, origin.requestId),
+    const capabilities = requestCapabilities(context) ?? server.getClientCapabilities();
+    const runWith = async (
+      args: unknown,
+      {
+        responses,
+        ...given
+      }: Pick<CallCircumstances, 'signal' | 'progress'> & { responses: Record<string, unknown> | undefined },
+    ): Promise<ToolOutcome | InputRequired> => {
+      const ask = createAsk(responses, capabilities);
+      const circumstances = { ...origin, clientName: clientName(context, server), ask, ...given };
+      try {
+        return await runTool(tool, args, circumstances, options);
+      } catch (error) {
+        if (error instanceof InputRequired) return error;
+        throw error;
+      }
     };
-    try {
-      return toCallToolResult(await runTool(tool, params.arguments, circumstances, options));
-    } catch (error) {
-      if (error instanceof InputRequired) return confirmationRequest(error.question);
-      throw error;
+    const toResult = (outcome: ToolOutcome | InputRequired): CallToolResult | InputRequiredResult =>
+      outcome instanceof InputRequired
+        ? confirmationRequest(outcome.question)
+        : toCallToolResult(outcome, origin.protocolVersion);
+    if (acceptsTasks(context) && mayTakeLong(tool.name, params.arguments)) {
+      const started = tasks.start(async ({ signal, responses, report }) => {
+        const given = { signal, responses, progress: (progress: Progress) => report(progressText(progress)) };
+        let outcome = await runWith(params.arguments, given);
+        for (;;) {
+          const rest = 'data' in outcome ? continuationOf(outcome.data, params.arguments) : undefined;
+          if (rest === undefined || signal.aborted) return toResult(outcome);
+          outcome = await runWith(rest, given);
+        }
+      });
+      if (started) return started as unknown as CallToolResult;
     }
+    const progress = createProgress(context, options, origin.requestId);
+    return toResult(
+      await runWith(params.arguments, { signal: origin.signal, responses: context.mcpReq.inputResponses, progress }),
+    );
+  });
+  registerTasks(server, tasks);
+}
+
+const taskParams = z.looseObject({ taskId: z.string() });
+
+/** Registers the requests about tasks, for clients that know them. */
+function registerTasks(server: Server, tasks: TaskStore): void {
+  const requireTasks = (context: ServerContext): void => {
+    if (acceptsTasks(context)) return;
+    throw new MissingRequiredClientCapabilityError({
+      requiredCapabilities: { extensions: { [tasksExtension]: {} } },
+    });
+  };
+  server.setRequestHandler('tasks/get', { params: taskParams }, ({ taskId }, context) => {
+    requireTasks(context);
+    return { ...tasks.get(taskId) };
+  });
+  server.setRequestHandler('tasks/update', { params: taskParams }, ({ taskId }, context) => {
+    requireTasks(context);
+    // The SDK takes the answers out of the parameters of every request.
+    tasks.update(taskId, context.mcpReq.inputResponses ?? {});
+    return {};
+  });
+  server.setRequestHandler('tasks/cancel', { params: taskParams }, ({ taskId }, context) => {
+    requireTasks(context);
+    tasks.cancel(taskId);
+    return {};
   });
 }
 
+/** The first revision with links to resources in results. */
+const firstWithLinks = '2025-06-18';
+
 /** Returns the outcome of a tool call in the form of the protocol. A model reads the text of an error, a View its `_meta`. */
-function toCallToolResult(outcome: ToolOutcome): CallToolResult {
+function toCallToolResult(outcome: ToolOutcome, revision = ''): CallToolResult {
   if (!('error' in outcome)) {
-    const { data, json, text } = outcome;
+    const { data, json, text, judged } = outcome;
     noteJson(data, json);
-    return { content: [{ type: 'text', text }], structuredContent: data as Record<string, unknown> };
+    const links = judged && revision >= firstWithLinks ? [judgementsLink(judged)] : [];
+    return { content: [{ type: 'text', text }, ...links], structuredContent: data as Record<string, unknown> };
   }
   // The members that can be long are in the text alone.
   const { detail: _, partial_text: __, ...members } = outcome.error.toJSON();
@@ -187,10 +269,12 @@ function registerResourcesAndCompletions(
   }));
   server.setRequestHandler('resources/templates/list', () => ({ resourceTemplates: listedTemplates }));
   const isOffered = (name: string): boolean => options.tools.some((tool) => tool.name === name);
+  const commandFor = ({ project: calledProject, id: queueId }: QueueName): string =>
+    exportCommand({ flags: options.commandFlags, project: options.project, calledProject, queueId });
   server.setRequestHandler('resources/read', ({ params: { uri } }, context) => {
     if (isSkill(uri)) return readSkill(uri, isOffered);
     if (views.some((view) => view.uri === uri)) return readView(uri);
-    return runWatched('resources/read', context, (service) => readResource(uri, service));
+    return runWatched('resources/read', context, (service) => readResource(uri, service, commandFor));
   });
   const queueResources = async ({ mcpReq }: ServerContext): Promise<Resource[]> => {
     const { project, service, log } = options;
@@ -230,8 +314,8 @@ function asProtocolError(error: HeddleError, redactor: Redactor): ProtocolError 
   );
 }
 
-function unknownTool(name: string, offered: ReadonlyMap<string, ListedTool>): ProtocolError {
-  if (!allTools.some((tool) => tool.name === name)) return unknownName('tool', name, offered);
+function unknownTool(name: string, offered: ReadonlyMap<string, ListedTool>, advice?: string): ProtocolError {
+  if (!allTools.some((tool) => tool.name === name)) return unknownName('tool', name, offered, advice);
   const names = [...offered.keys()].join(', ') || 'none';
   return new ProtocolError(
     ProtocolErrorCode.InvalidParams,
@@ -239,11 +323,12 @@ function unknownTool(name: string, offered: ReadonlyMap<string, ListedTool>): Pr
   );
 }
 
-function unknownName(kind: string, name: string, known: ReadonlyMap<string, unknown>): ProtocolError {
+function unknownName(kind: string, name: string, known: ReadonlyMap<string, unknown>, advice?: string): ProtocolError {
   const names = [...known.keys()].join(', ') || 'none';
+  const next = advice === undefined ? '' : `. ${advice}`;
   return new ProtocolError(
     ProtocolErrorCode.InvalidParams,
-    `Unknown ${kind} ${JSON.stringify(shortName(name))}; known names: ${names}`,
+    `Unknown ${kind} ${JSON.stringify(shortName(name))}; known names: ${names}${next}`,
   );
 }
 
@@ -267,15 +352,27 @@ function clientName({ mcpReq }: ServerContext, server: Server): string | undefin
   return (envelope?.[CLIENT_INFO_META_KEY] ?? server.getClientVersion())?.name;
 }
 
+/** Returns the capabilities that came with a request, as from protocol revision 2026-07-28 on. */
+function requestCapabilities({ mcpReq }: ServerContext): ClientCapabilities | undefined {
+  const envelope = mcpReq.envelope as Record<string, ClientCapabilities> | undefined;
+  return envelope?.[CLIENT_CAPABILITIES_META_KEY];
+}
+
+/** Returns whether a client follows calls that go on after their answer. Earlier revisions do not have the extension. */
+function acceptsTasks(context: ServerContext): boolean {
+  return requestCapabilities(context)?.extensions?.[tasksExtension] !== undefined;
+}
+
 /** Creates a tool's `ask`, which reads the answer that came with the call or throws InputRequired to get one. */
-function createAsk({ mcpReq }: ServerContext, server: Server): ToolContext['ask'] {
+function createAsk(
+  responses: Record<string, unknown> | undefined,
+  capabilities: ClientCapabilities | undefined,
+): ToolContext['ask'] {
   return (question) => {
-    const answer = inputResponse(mcpReq.inputResponses, questionKey(question));
+    const answer = inputResponse(responses, questionKey(question));
     // Clients without a user at the screen cancel every question.
     if (answer.kind === 'elicit' && answer.action === 'cancel') return 'cannot';
     if (answer.kind === 'elicit') return answer.action === 'accept' && answer.content?.confirm === true ? 'yes' : 'no';
-    const envelope = mcpReq.envelope as Record<string, ClientCapabilities> | undefined;
-    const capabilities = envelope?.[CLIENT_CAPABILITIES_META_KEY] ?? server.getClientCapabilities();
     const elicitation = capabilities?.elicitation;
     // Before elicitation had modes, an empty object meant that the client can show a form.
     if (!elicitation || (Object.keys(elicitation).length > 0 && !elicitation.form)) return 'cannot';

@@ -14,6 +14,7 @@ import {
 import { concurrently } from '../core/concurrently.ts';
 import type { ErrorCode } from '../core/errors.ts';
 import { inBatches } from '../core/in-batches.ts';
+import { canonicalJson } from '../core/json/canonical-json.ts';
 import { fitsSchema } from '../core/json/json-schema.ts';
 import { isDigest, readVersion } from '../records/read-objects.ts';
 import { requireQueue } from './require-queue.ts';
@@ -29,6 +30,9 @@ export interface QueueField {
   /** Tells annotators how to judge. */
   description?: string;
 }
+
+/** A field that may not be stored yet. */
+export type DefinedField = Omit<QueueField, 'reference'>;
 
 const annotationSpec = z.looseObject({
   description: z.string().nullish().catch(undefined),
@@ -174,7 +178,7 @@ export const fieldSummaries = z
 const summarizedKeywords = new Set(['type', 'enum', 'minimum', 'maximum', 'title', 'description', 'default']);
 
 /** Returns the summary of a field. */
-export function summarizeField({ name, schema, description }: QueueField): FieldSummary {
+export function summarizeField({ name, schema, description }: DefinedField): FieldSummary {
   const about = description === undefined ? {} : { description };
   const { type, enum: choices, minimum, maximum } = schema;
   const isSimple = Object.keys(schema).every((keyword) => summarizedKeywords.has(keyword));
@@ -263,6 +267,16 @@ export function fieldSchema({
   return { type, ...(min !== undefined && { minimum: min }), ...(max !== undefined && { maximum: max }) };
 }
 
+/** Returns the field that a definition describes. */
+export function definedField({ name, description, ...bounds }: FieldDefinition): DefinedField {
+  return { name, schema: fieldSchema(bounds), ...(description && { description }) };
+}
+
+/** Returns whether a field is what a definition describes. */
+export function isSameField({ reference: _, ...field }: QueueField, definition: FieldDefinition): boolean {
+  return canonicalJson(field) === canonicalJson(definedField(definition));
+}
+
 /** Stores fields as AnnotationSpec objects, and returns them in their order. The same field again is the same version. */
 export async function storeFields(
   definitions: readonly FieldDefinition[],
@@ -270,13 +284,12 @@ export async function storeFields(
   service: ServiceClient,
 ): Promise<QueueField[]> {
   return concurrently(definitions, concurrentRequests, async (definition) => {
-    const { name, description } = definition;
-    const about = description ? { description } : {};
-    const schema = fieldSchema(definition);
+    const field = definedField(definition);
+    const { name, schema, ...about } = field;
     const val = { name, ...about, field_schema: schema };
     const obj = { project_id, object_id: name, val, builtin_object_class: 'AnnotationSpec' };
     const { digest } = await service.call('createObject', { body: { obj } });
-    return { name, reference: objectReference(project_id, name, digest), schema, ...about };
+    return { ...field, reference: objectReference(project_id, name, digest) };
   });
 }
 

@@ -57,6 +57,12 @@ async function readQueue(
   }
 }
 
+/** Returns the queues with a name, whatever its case, the newest first. */
+export async function queuesNamed(name: string, project_id: string, service: ServiceClient): Promise<Queue[]> {
+  const found = await service.call('queryQueues', { body: { project_id, name } });
+  return found.filter((queue) => queue.name.toLowerCase() === name.toLowerCase());
+}
+
 /**
  * Returns the id of the queue with an id, or else of the only one with a name, whatever its case.
  * @throws HeddleError `not_found` for an unknown queue; its hint asks whether the nearest was meant.

@@ -16,6 +16,7 @@ import type { ResolvedSettings } from '../settings/resolve-settings.ts';
 import type { Credentials } from '../settings/secrets/credentials.ts';
 import { type SettingValues, settingDefinitions, settingNames } from '../settings/settings.ts';
 import { selectTools } from '../tools/definition/registry.ts';
+import type { CommandFlags } from '../tools/definition/terminal-command.ts';
 
 /** The sample project of the embedded service. */
 export const sampleProject = 'demo/support';
@@ -70,7 +71,7 @@ export function openRuntime(resolved: ResolvedSettings, options: RuntimeOptions)
     serviceUrl: async () => baseUrl ?? (await connectEmbedded()).baseUrl,
     embeddedService: async () => (await openEmbedded()).running,
     log,
-    serverOptions: { ...optionsFromSettings(values), service: openedClient, log, redactor },
+    serverOptions: { ...optionsFromSettings(resolved), service: openedClient, log, redactor },
     close: async () => {
       (await client)?.close();
       // A service that could not start has nothing to close.
@@ -106,7 +107,8 @@ export async function openServiceClient(
 }
 
 /** Returns the server options that follow from the settings alone. */
-function optionsFromSettings(values: SettingValues): Omit<McpServerOptions, 'service' | 'log' | 'redactor'> {
+function optionsFromSettings(resolved: ResolvedSettings): Omit<McpServerOptions, 'service' | 'log' | 'redactor'> {
+  const { values } = resolved;
   const isEmbedded = values.baseUrl === undefined;
   const project = values.project ?? (isEmbedded ? sampleProject : undefined);
   return {
@@ -122,7 +124,15 @@ function optionsFromSettings(values: SettingValues): Omit<McpServerOptions, 'ser
     maxResultChars: values.maxResultChars,
     ...(isEmbedded && { sampleProject }),
     tools: selectTools({ readOnly: values.readOnly, only: values.tools }),
+    commandFlags: commandFlagsOf(resolved),
   };
+}
+
+/** Returns the flags of the settings that this process was started with: a terminal of the user does not know them. */
+function commandFlagsOf({ values, sources }: ResolvedSettings): CommandFlags {
+  const names = ['profile', 'baseUrl', 'dataDir', 'project'] as const;
+  const given = names.filter((name) => ['flag', 'environment'].includes(sources[name].from));
+  return new Map(given.map((name) => [settingDefinitions[name].flag.split(' ')[0]!, String(values[name])]));
 }
 
 /** Returns whether the embedded service is in use but cannot open its data file. */

@@ -78,7 +78,7 @@ export const addQueueItemsTool = defineTool({
   title: 'Add calls to a queue',
   groups: ['queue'],
   uses: ['readQueue', 'queryCalls', 'queryQueueItems', 'addQueueItems'],
-  description: `Adds recorded calls to a queue: call_ids, or those that match filter, or a sample of either. Items cannot be removed, so more than ${maxUnconfirmed} calls need the user's agreement; use dry_run first.
+  description: `Adds recorded calls to a queue: call_ids, or those that match filter, or a sample of either. More than ${maxUnconfirmed} calls need the user's agreement; use dry_run first.
 Example: {"queue_id":"support-triage","filter":{"op_name":"support.answer","has_error":true},"sample":{"n":20}}`,
   hints: { readOnlyHint: false, destructiveHint: false, idempotentHint: true, openWorldHint: false },
   input,
@@ -102,7 +102,7 @@ Example: {"queue_id":"support-triage","filter":{"op_name":"support.answer","has_
     }
     if (asks && newIds.length > maxUnconfirmed) {
       const request = {
-        question: `Add ${newIds.length} calls to queue ${JSON.stringify(queue.name)} (${queue_id})? They cannot be removed again.`,
+        question: `Add ${newIds.length} calls to queue ${JSON.stringify(queue.name)} (${queue_id})?`,
         reason: `adding ${newIds.length} calls needs the user's agreement`,
       };
       requireConsent(request, context);

@@ -1,9 +1,23 @@
 import * as z from 'zod';
 import { assignees, type Queue, reviewersDescription, reviewersPerItem } from '../contract/queues.ts';
+import { HeddleError } from '../core/errors.ts';
 import { canonicalJson } from '../core/json/canonical-json.ts';
-import { fieldDefinitions, fieldSummaries, renderFields, storeFields, summarizeField } from '../queues/queue-fields.ts';
+import {
+  definedField,
+  type FieldDefinition,
+  fieldDefinitions,
+  fieldSummaries,
+  isSameField,
+  type QueueField,
+  readFieldsOfQueues,
+  renderFields,
+  storeFields,
+  summarizeField,
+} from '../queues/queue-fields.ts';
+import { queuesNamed } from '../queues/require-queue.ts';
 import { cell, escapeInvisible } from '../text/compact-table.ts';
-import { defineTool, projectArgument, projectOf, type ToolContext } from './definition/tool.ts';
+import { shortName } from '../text/names.ts';
+import { defineTool, projectArgument, projectOf } from './definition/tool.ts';
 
 const input = z.strictObject({
   name: z.string().min(1),
@@ -38,27 +52,22 @@ Example: {"name":"Refunds","guidelines":"Judge the answer.","fields":[{"name":"t
     const { name, guidelines = '', fields: definitions = [], reviewers_per_item, assignees, ...rest } = args;
     const { service } = context;
     const project = projectOf(rest, context);
-    const namesakes = await queuesNamed(name, project, context);
-    const stored = await storeFields(definitions, project, context.service);
-    const fields = stored.length === 0 ? {} : { fields: stored.map(summarizeField) };
-    const scorer_refs = stored.map(({ reference }) => reference);
+    const namesakes = await queuesNamed(name, project, service);
+    const fieldsOfNamesakes = await readFieldsOfQueues(namesakes, service);
+    const shown = definitions.length === 0 ? {} : { fields: definitions.map(definedField).map(summarizeField) };
     const claims = { ...(reviewers_per_item && { reviewers_per_item }), ...(assignees?.length && { assignees }) };
-    const wanted = { name, description: guidelines, scorer_refs, ...claims };
-    const differences = namesakes.map((queue) => differencesOf(queue, wanted));
-    const same = namesakes.find((_, index) => differences[index]!.length === 0);
     const isAsked = Object.keys(claims).length > 0;
-    if (same) return { queue_id: same.id, ...fields, existed: true, ...(isAsked && unkeptWarning(same)) };
-    const { id } = await service.call('createQueue', {
-      body: { project_id: project, ...wanted },
-    });
+    const wanted = { name, guidelines, definitions, claims };
+    const differences = namesakes.map((queue, index) => differencesOf(queue, fieldsOfNamesakes[index]!, wanted));
+    const same = namesakes.find((_, index) => differences[index]!.length === 0);
+    if (same) return { queue_id: same.id, ...shown, existed: true, ...(isAsked && unkeptWarning(same)) };
+    if (namesakes[0]) throw takenName(namesakes[0], differences[0]!);
+    const scorer_refs = (await storeFields(definitions, project, service)).map(({ reference }) => reference);
+    const body = { project_id: project, name, description: guidelines, scorer_refs, ...claims };
+    const { id } = await service.call('createQueue', { body });
     const query = { project_id: project };
     const created = isAsked ? await service.call('readQueue', { path: { queue_id: id }, query }) : undefined;
-    const unkept = created ? unkeptWarning(created.queue) : undefined;
-    const warnings = namesakes.slice(0, maxWarnings).map((queue, index) => {
-      return `Queue ${queue.id} has the same name, but other ${differences[index]!.join(' and ')}.`;
-    });
-    warnings.push(...(unkept?.warnings ?? []));
-    return { queue_id: id, ...fields, existed: false, ...(warnings.length > 0 && { warnings }) };
+    return { queue_id: id, ...shown, existed: false, ...(created && unkeptWarning(created.queue)) };
   },
 
   render({ queue_id, fields, existed, warnings = [] }: CreatedQueue) {
@@ -68,28 +77,40 @@ Example: {"name":"Refunds","guidelines":"Judge the answer.","fields":[{"name":"t
   },
 });
 
-/** Queues of the same name that warnings mention. */
-const maxWarnings = 5;
-
-/** Returns the queues with this name, whatever its case, the newest first. */
-async function queuesNamed(name: string, project_id: string, { service }: ToolContext): Promise<Queue[]> {
-  const found = await service.call('queryQueues', { body: { project_id, name } });
-  return found.filter((queue) => queue.name.toLowerCase() === name.toLowerCase());
+/** Returns the error for a name that another queue has. */
+function takenName({ id, name }: Queue, differences: readonly string[]): HeddleError {
+  return new HeddleError({
+    code: 'conflict',
+    message: `Nothing was created: queue ${id} has the name ${JSON.stringify(shortName(name))} already, with other ${differences.join(' and ')}.`,
+    hint: `To change that queue, call update_queue with queue_id ${id} (name, guidelines, add_fields). For a second queue, choose another name.`,
+  });
 }
 
-type QueueContent = Pick<Queue, 'name' | 'description' | 'scorer_refs' | 'reviewers_per_item' | 'assignees'>;
+interface WantedQueue {
+  name: string;
+  guidelines: string;
+  definitions: readonly FieldDefinition[];
+  claims: Pick<Queue, 'reviewers_per_item' | 'assignees'>;
+}
 
-function differencesOf(queue: Queue, wanted: QueueContent): string[] {
+/** Returns what a queue has other than a new one would. */
+function differencesOf(
+  queue: Queue,
+  fields: readonly QueueField[],
+  { name, guidelines, definitions, claims }: WantedQueue,
+): string[] {
+  const isSame =
+    fields.length === definitions.length && fields.every((field, n) => isSameField(field, definitions[n]!));
   return [
-    ...(queue.name === wanted.name ? [] : ['spelling']),
-    ...((queue.description ?? '') === wanted.description ? [] : ['guidelines']),
-    ...(JSON.stringify(queue.scorer_refs ?? []) === JSON.stringify(wanted.scorer_refs) ? [] : ['fields']),
-    ...(!keepsClaims(queue) || claimsOf(queue) === claimsOf(wanted) ? [] : ['reviewers']),
+    ...(queue.name === name ? [] : ['spelling']),
+    ...((queue.description ?? '') === guidelines ? [] : ['guidelines']),
+    ...(isSame ? [] : ['fields']),
+    ...(!keepsClaims(queue) || claimsOf(queue) === claimsOf(claims) ? [] : ['reviewers']),
   ];
 }
 
 /** Returns who is to judge how often, as text to compare; a queue that says nothing wants one opinion, of anyone. */
-function claimsOf({ reviewers_per_item, assignees }: QueueContent): string {
+function claimsOf({ reviewers_per_item, assignees }: WantedQueue['claims']): string {
   return canonicalJson([reviewers_per_item ?? 1, assignees?.length ? assignees : []]);
 }
 

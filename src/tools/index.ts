@@ -2,6 +2,7 @@ import { addQueueItemsTool } from './add-queue-items.ts';
 import { claimQueueItemsTool } from './claim-queue-items.ts';
 import { createDatasetTool } from './create-dataset.ts';
 import { createEvaluationTool } from './create-evaluation.ts';
+import { createPromptTool } from './create-prompt.ts';
 import { createQueueTool } from './create-queue.ts';
 import { createScorerTool } from './create-scorer.ts';
 import type { Tool } from './definition/tool.ts';
@@ -35,6 +36,7 @@ export const allTools = [
   listObjectsTool,
   readObjectTool,
   runInferenceTool,
+  createPromptTool,
   createDatasetTool,
   createScorerTool,
   createEvaluationTool,

@@ -95,6 +95,8 @@ Example: {"queue_id":"support-triage","by":["operation","state"]}`,
     };
   },
 
+  judgedQueue: ({ queue_id, ...query }, context) => ({ project: projectOf(query, context), id: queue_id }),
+
   render({ total_items, total_judgements, unjudged_items = 0, tables, agreement = [], left_out }: Summary) {
     const judged = total_judgements === undefined ? '' : `, ${pluralize(total_judgements, 'judgement')}`;
     const unjudged = unjudged_items === 0 ? '' : `, ${pluralize(unjudged_items, 'item')} without a judgement`;

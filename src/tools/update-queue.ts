@@ -1,62 +1,228 @@
 import * as z from 'zod';
-import { HeddleError } from '../core/errors.ts';
+import type { QueueItem } from '../contract/queue-items.ts';
+import type { Queue } from '../contract/queues.ts';
+import { HeddleError, invalidArgument } from '../core/errors.ts';
+import { findItems, removeItems } from '../queues/changes/remove-items.ts';
+import type { QueueAccess } from '../queues/queue-access.ts';
 import {
+  type DefinedField,
+  definedField,
+  type FieldDefinition,
   fieldDefinitions,
   fieldSummaries,
+  isSameField,
+  type QueueField,
   readFieldsOfQueues,
   renderFields,
   storeFields,
   summarizeField,
 } from '../queues/queue-fields.ts';
-import { requireQueue } from '../queues/require-queue.ts';
+import { queuesNamed, requireQueue } from '../queues/require-queue.ts';
 import { cell, escapeInvisible } from '../text/compact-table.ts';
-import { defineTool, projectArgument, projectOf, queueArgument } from './definition/tool.ts';
+import { pluralize } from '../text/page.ts';
+import { maxUnconfirmed, requireConsent } from './definition/require-consent.ts';
+import { defineTool, projectArgument, projectOf, queueArgument, type ToolContext } from './definition/tool.ts';
 
 const input = z.strictObject({
   queue_id: queueArgument.describe('Id or name of the queue.'),
-  add_fields: fieldDefinitions.min(1).describe('As fields in create_queue; they come after those of the queue.'),
+  name: z.string().min(1).optional(),
+  guidelines: z.string().optional(),
+  add_fields: fieldDefinitions.min(1).optional().describe('As fields in create_queue.'),
+  remove_items: z.array(z.string().min(1)).min(1).max(1000).optional().describe('Ids of items or of their calls.'),
+  delete: z.boolean().optional(),
+  dry_run: z.boolean().optional(),
+  confirm: z.boolean().optional().describe('The user has agreed.'),
   project_id: projectArgument('Project of the queue'),
 });
 
 const output = z.object({
   queue_id: z.string(),
+  name: z.string(),
+  guidelines: z.string().optional(),
   fields: fieldSummaries,
+  before: z.object({ name: z.string(), guidelines: z.string() }).partial().optional(),
+  total_items: z.int().optional(),
+  removed: z.int().optional(),
+  unknown: z.array(z.string()).optional().describe('Ids for which the queue has no item.'),
+  deleted: z.boolean().optional(),
+  dry_run: z.boolean().optional(),
 });
 
-/** The result of update_queue: all fields of the queue. */
+/** The result of update_queue: the queue as it is now or, in a dry run, as it would be. */
 export type ChangedQueue = z.output<typeof output>;
+
+type Arguments = z.output<typeof input>;
+
+/** A queue as it is before a change. */
+interface QueueBefore {
+  access: QueueAccess;
+  queue: Queue;
+  fields: QueueField[];
+}
 
 export const updateQueueTool = defineTool({
   name: 'update_queue',
   title: 'Change queue',
   groups: ['queue'],
   uses: ['readQueue', 'createObject', 'updateQueue'],
-  description: `Adds fields to judge to a queue; repeating it adds nothing more.
+  description: `Renames a queue, replaces its guidelines, adds fields, removes items (add_queue_items brings them back), or deletes it for good.
 Example: {"queue_id":"support-triage","add_fields":[{"name":"tone","type":"choice","choices":["kind","rude"]}]}`,
-  hints: { readOnlyHint: false, destructiveHint: false, idempotentHint: true, openWorldHint: false },
+  hints: { readOnlyHint: false, destructiveHint: true, idempotentHint: true, openWorldHint: false },
   input,
   output,
 
-  async run({ queue_id, add_fields, ...query }, context): Promise<ChangedQueue> {
-    const { service } = context;
-    const project_id = projectOf(query, context);
-    const before = await requireQueue(queue_id, project_id, service);
-    const [known = []] = await readFieldsOfQueues([before], service);
-    const stored = await storeFields(add_fields, project_id, service);
-    const added = stored.filter(({ reference }) => !known.some((field) => field.reference === reference));
-    const taken = added.find((field) => known.some((other) => other.name === field.name));
-    if (taken) {
-      throw new HeddleError({
-        code: 'conflict',
-        message: `Nothing was changed. Queue ${queue_id} has another field ${taken.name} already.`,
-        hint: 'Give the new field another name: judgements of the old one would not fit it.',
-      });
-    }
-    const scorer_refs = [...(before.scorer_refs ?? []), ...added.map(({ reference }) => reference)];
-    if (added.length > 0) await service.call('updateQueue', { path: { queue_id }, body: { project_id, scorer_refs } });
-    return { queue_id, fields: [...known, ...added].map(summarizeField) };
+  async run(args, context): Promise<ChangedQueue> {
+    refuseUnclear(args);
+    const access = { ...context, id: args.queue_id, project: projectOf(args, context) };
+    const queue = await requireQueue(access.id, access.project, context.service);
+    const [fields = []] = await readFieldsOfQueues([queue], context.service);
+    return (args.delete ? deleteQueue : changeQueue)(args, { access, queue, fields }, context);
   },
 
-  render: ({ queue_id, fields = [] }: ChangedQueue) =>
-    `Fields of queue ${cell(queue_id)}: ${escapeInvisible(renderFields(fields))}`,
+  isIncomplete: ({ unknown = [], dry_run }) => !dry_run && unknown.length > 0,
+
+  render({ queue_id, name, guidelines, fields, before = {}, total_items, removed, unknown = [], deleted, dry_run }) {
+    const title = `ueue ${cell(name)} (${cell(queue_id)})`;
+    const items = total_items === undefined ? '' : `, ${pluralize(total_items, 'item')}`;
+    const former = Object.entries(before).map(([member, text]) => `${member} ${JSON.stringify(text)}`);
+    const lines = deleted
+      ? [`${dry_run ? 'Would delete q' : 'Deleted q'}${title}${items}. Recorded calls and their judgements stay.`]
+      : [
+          `Q${title}${items}${removed === undefined ? '' : `, ${removed} removed`}.`,
+          ...(guidelines === undefined ? [] : [`Guidelines: ${cell(guidelines)}`]),
+          ...(fields === undefined ? [] : [`Fields: ${renderFields(fields)}`]),
+          ...(former.length > 0 ? [`Before: ${former.join(', ')}`] : []),
+          ...(unknown.length > 0 ? [`No item: ${unknown.map(cell).join(', ')}`] : []),
+        ];
+    return [...(dry_run ? ['Nothing was changed (dry_run); this would be the result.'] : []), ...lines]
+      .map(escapeInvisible)
+      .join('\n');
+  },
 });
+
+/** @throws HeddleError `invalid_arguments` if a call changes nothing, or deletes a queue that it also changes. */
+function refuseUnclear({ name, guidelines, add_fields, remove_items, delete: deletes = false }: Arguments): void {
+  const changes = [name, guidelines, add_fields, remove_items].some((change) => change !== undefined);
+  if (changes !== deletes) return;
+  throw invalidArgument(deletes ? 'delete' : [], {
+    consequence: 'Nothing was changed',
+    fault: deletes ? 'delete goes without other changes' : 'there is nothing to change',
+    hint: 'Pass delete: true, or any of name, guidelines, add_fields and remove_items.',
+  });
+}
+
+async function deleteQueue(
+  { dry_run, confirm }: Arguments,
+  { access, queue, fields }: QueueBefore,
+  context: ToolContext,
+): Promise<ChangedQueue> {
+  const { total_items, completed_items } = await countItems(access);
+  const result = { ...shownQueue(queue, fields), total_items, deleted: true };
+  if (dry_run) return { ...result, dry_run };
+  if (!confirm) {
+    const size = `${pluralize(total_items, 'item')}, of which ${completed_items} finished`;
+    const request = {
+      question: `Delete queue ${JSON.stringify(queue.name)} (${queue.id}) with ${size}? This cannot be undone.`,
+      reason: `deleting a queue with ${size}, needs the user's agreement, since it cannot be undone`,
+      alternative: 'leave the queue as it is',
+    };
+    requireConsent(request, context);
+  }
+  const query = { project_id: access.project };
+  await access.service.call('deleteQueue', { path: { queue_id: access.id }, query });
+  return result;
+}
+
+async function changeQueue(
+  { name, guidelines, add_fields = [], remove_items, dry_run, confirm }: Arguments,
+  { access, queue, fields }: QueueBefore,
+  context: ToolContext,
+): Promise<ChangedQueue> {
+  const renames = name !== undefined && name !== queue.name;
+  const replaces = guidelines !== undefined && guidelines !== (queue.description ?? '');
+  const changes = { ...(renames && { name }), ...(replaces && { description: guidelines }) };
+  const added = add_fields.filter((definition) => !fields.some((field) => isSameField(field, definition)));
+  if (renames) await refuseTakenName(name, access);
+  refuseTakenFields(added, fields, access.id);
+  const { items, unknown } = await findItems(remove_items ?? [], access);
+  if (!dry_run && !confirm) askBeforeRemoval(items, queue, context);
+  let removed = items.length;
+  if (!dry_run) {
+    // First, because some services cannot; then nothing has been changed yet.
+    removed = await removeItems(items, access);
+    await writeChanges(changes, added, { access, queue, removed });
+  }
+  return {
+    ...shownQueue({ ...queue, ...changes }, [...fields, ...added.map(definedField)]),
+    ...((renames || replaces) && {
+      before: { ...(renames && { name: queue.name }), ...(replaces && { guidelines: queue.description ?? '' }) },
+    }),
+    ...(remove_items && { removed, total_items: (await countItems(access)).total_items - (dry_run ? removed : 0) }),
+    ...(unknown.length > 0 && { unknown }),
+    ...(dry_run && { dry_run }),
+  };
+}
+
+async function writeChanges(
+  changes: { name?: string; description?: string },
+  added: readonly FieldDefinition[],
+  { access, queue, removed }: { access: QueueAccess; queue: Queue; removed: number },
+): Promise<void> {
+  const { id: queue_id, project: project_id, service } = access;
+  if (added.length === 0 && Object.keys(changes).length === 0) return;
+  try {
+    const references = (await storeFields(added, project_id, service)).map(({ reference }) => reference);
+    const fields = references.length > 0 && { scorer_refs: [...(queue.scorer_refs ?? []), ...references] };
+    await service.call('updateQueue', { path: { queue_id }, body: { project_id, ...changes, ...fields } });
+  } catch (error) {
+    if (!(error instanceof HeddleError) || removed === 0) throw error;
+    const message = `${pluralize(removed, 'item')} removed, but the rest failed. ${error.message}`;
+    throw new HeddleError({ ...error, message });
+  }
+}
+
+/** @throws HeddleError `conflict` if another queue has the name. */
+async function refuseTakenName(name: string, { id, project, service }: QueueAccess): Promise<void> {
+  const other = (await queuesNamed(name, project, service)).find((queue) => queue.id !== id);
+  if (!other) return;
+  throw new HeddleError({
+    code: 'conflict',
+    message: `Nothing was changed. The queue ${other.id} has the name ${JSON.stringify(other.name)} already.`,
+    hint: 'Choose another name, so that each queue can be named.',
+  });
+}
+
+/** @throws HeddleError `conflict` if a queue has a field of the name of a new one. */
+function refuseTakenFields(added: readonly FieldDefinition[], fields: readonly QueueField[], queueId: string): void {
+  const taken = added.find(({ name }) => fields.some((field) => field.name === name));
+  if (!taken) return;
+  throw new HeddleError({
+    code: 'conflict',
+    message: `Nothing was changed. Queue ${queueId} has another field ${taken.name} already.`,
+    hint: 'Give the new field another name: judgements of the old one would not fit it.',
+  });
+}
+
+function askBeforeRemoval(items: readonly QueueItem[], { id, name }: Queue, context: ToolContext): void {
+  if (items.length <= maxUnconfirmed) return;
+  const judged = items.filter(({ annotation_state }) => annotation_state !== 'unstarted').length;
+  const request = {
+    question: `Remove ${items.length} items from queue ${JSON.stringify(name)} (${id}), of which ${judged} have been worked on? Adding their calls again brings them back.`,
+    reason: `removing ${items.length} items needs the user's agreement`,
+  };
+  requireConsent(request, context);
+}
+
+async function countItems({ id, project, service }: QueueAccess) {
+  const { stats } = await service.call('queueStats', { body: { project_id: project, queue_ids: [id] } });
+  return stats[0] ?? { total_items: 0, completed_items: 0 };
+}
+
+function shownQueue({ id, name, description }: Queue, fields: readonly DefinedField[]): ChangedQueue {
+  return {
+    queue_id: id,
+    name,
+    ...(description && { guidelines: description }),
+    ...(fields.length > 0 && { fields: fields.map(summarizeField) }),
+  };
+}

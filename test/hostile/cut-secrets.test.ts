@@ -36,6 +36,7 @@ async function output(name: string, args: unknown, options: Partial<CallOptions>
     project: 'a/b',
     text: 'compact',
     maxResultChars: 50_000,
+    commandFlags: new Map(),
     log: (...event) => logged.push(event),
     redactor,
     tools,
@@ -133,7 +134,7 @@ describe('a secret that a service repeats', () => {
   it('is removed from resources', async () => {
     service.respond = (request) => echo(request, 'y');
     for (const address of ['heddle://a/b/queues/q', 'heddle://a/b/calls/c1']) {
-      const shown = JSON.stringify(await readResource(address, client));
+      const shown = JSON.stringify(await readResource(address, client, () => ''));
       expect(shown).toContain('[secret]');
       expectNothingOf(shown, address);
     }

@@ -58,7 +58,13 @@ it('reads a page of items three times at most between one JSON.parse and one JSO
   const input = new PassThrough();
   const output = new PassThrough();
   const transport = new LineTransport(output, () => {});
-  const options = { project: 'a/b', text: 'compact' as const, maxResultChars: 1_000_000, instructions: '' };
+  const options = {
+    project: 'a/b',
+    text: 'compact' as const,
+    maxResultChars: 1_000_000,
+    commandFlags: new Map(),
+    instructions: '',
+  };
   const service = async () => client;
   const close = connect(
     serverFactory({ ...options, service, log: () => {}, redactor, tools }),

@@ -19,7 +19,7 @@ const allowed: Record<string, string[]> = {
   tools: ['core', 'contract', 'client', 'text', 'records', 'queues', 'evaluations'],
   // Views import types only: they run in a browser.
   board: ['queues', 'evaluations', 'tools'],
-  mcp: ['core', 'contract', 'client', 'text', 'records', 'tools', 'board'],
+  mcp: ['core', 'contract', 'client', 'text', 'records', 'queues', 'tools', 'board'],
   settings: ['core', 'contract'],
   telemetry: ['core'],
   'client-setup': ['core'],

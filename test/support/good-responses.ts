@@ -67,6 +67,7 @@ const goodBodies: { [Name in EndpointName]?: z.input<(typeof endpoints)[Name]['r
   readQueue: { queue },
   createQueue: { id: '0198b3c0-5a1e-7d30-8c44-1f2e3d4c5b6a' },
   addQueueItems: { added_count: 1, duplicates: 0 },
+  removeQueueItems: { removed_count: 1 },
   summarizeQueueItems: { groups: [{ call_op_name: 'op', annotation_state: 'unstarted', count: 1 }], judgements: [] },
   updateProgress: { item: { ...item, annotation_state: 'completed' } },
   updateProgressBatch: { results: [{ item: { ...item, annotation_state: 'completed' } }] },

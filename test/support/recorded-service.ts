@@ -292,17 +292,34 @@ export async function startRecordedService(): Promise<RecordedService> {
     return { result: pageOf(sortedBy(found, sort_by), { limit, offset }) };
   };
 
-  const handleQueue = (id: string, rest: string, body: Json, annotator: string): object | string | null | undefined => {
+  /** Changes or deletes a queue that was created. */
+  const changeQueue = (method: string, id: string, { name, description, scorer_refs }: Json): object | null => {
+    const queue = service.queues.find((candidate) => candidate.id === id);
+    if (!queue) return null;
+    const members = Object.entries({ name, description, scorer_refs }).filter(([, value]) => value != null);
+    if (method === 'PUT') Object.assign(queue, Object.fromEntries(members));
+    else service.queues = service.queues.filter((candidate) => candidate !== queue);
+    return { queue: complete(queue) };
+  };
+
+  const handleQueue = (
+    method: string,
+    id: string,
+    rest: string,
+    body: Json,
+    annotator: string,
+  ): object | string | null | undefined => {
     const [, item] = /^[/]items[/]([^/]+)[/]progress$/.exec(rest) ?? [];
     if (item) return setProgress(id, item, annotator, body.annotation_state);
     if (rest === '/items/query') return body.project_id === project ? queryItems(id, body) : { items: [] };
     if (rest === '/items') return addItems(id, body);
     if (rest !== '') return undefined;
+    if (method === 'PUT' || method === 'DELETE') return changeQueue(method, id, body);
     const queue = body.project_id === project && allQueues().find((candidate) => candidate.id === id);
     return queue ? { queue: complete(queue) } : null;
   };
 
-  const handle = ({ path, headers, body: text }: RecordedRequest): object | string | null | undefined => {
+  const handle = ({ method, path, headers, body: text }: RecordedRequest): object | string | null | undefined => {
     const body = text === '' ? {} : JSON.parse(text);
     const credentials = Buffer.from((headers.authorization ?? '').slice(6), 'base64').toString();
     const [username = '', key = ''] = credentials.split(':');
@@ -339,7 +356,7 @@ export async function startRecordedService(): Promise<RecordedService> {
     const { pathname, searchParams } = new URL(path, service.url);
     const [, queueId, rest = ''] = /^[/]annotation_queues[/]([^/]+)(.*)/.exec(pathname) ?? [];
     const parameters = { ...body, ...Object.fromEntries(searchParams) };
-    return queueId ? handleQueue(queueId, rest, parameters, annotator) : undefined;
+    return queueId ? handleQueue(method, queueId, rest, parameters, annotator) : undefined;
   };
 
   const sendLines = (request: RecordedRequest, lines: object[]): void =>

@@ -81,7 +81,7 @@ describe('add_queue_items', () => {
     const add = async (answer?: 'accept' | 'decline', args = {}) => {
       const { call, queue_id, name, questions } = await connect({ mode, answer });
       const result = await call('add_queue_items', { queue_id, filter: { op_name: 'answer' }, ...args });
-      const question = `Add 25 calls to queue "${name}" (${queue_id})? They cannot be removed again.`;
+      const question = `Add 25 calls to queue "${name}" (${queue_id})?`;
       return { result, asked: questions.filter((text) => text === question).length, total: questions.length };
     };
     const unable = await add();

@@ -28,7 +28,6 @@ describe('create_queue', () => {
     expect(created.text).toContain(
       `Created the queue: ${created.queue_id}. Fields: correct (boolean); tone (one of ["kind","rude"]); score (integer, 1 to 5): Overall quality`,
     );
-    expect(created).not.toHaveProperty('warnings');
     expect((await call('list_queues', { name: 'refunds' })).queues).toEqual([
       { id: created.queue_id, name: 'Refunds', guidelines: refunds.guidelines, fields, remaining: 0, total: 0 },
     ]);
@@ -47,14 +46,18 @@ describe('create_queue', () => {
     ['guidelines', { ...refunds, guidelines: 'Be strict.' }],
     ['fields', { ...refunds, fields: [{ name: 'correct', type: 'string' }] }],
     ['guidelines and fields', { name: 'Refunds' }],
-  ])('creates a second queue of the same name for other %s, and names the first one', async (difference, changed) => {
+    ['spelling', { ...refunds, name: 'refunds' }],
+  ])('refuses the name of a queue with other %s, stores nothing, and says what to do', async (difference, changed) => {
     const { call } = await connect();
     const { queue_id } = await call('create_queue', refunds);
-    const second = await call('create_queue', changed);
-    expect(second.existed).toBe(false);
-    expect(second.queue_id).not.toBe(queue_id);
-    expect(second.warnings).toEqual([`Queue ${queue_id} has the same name, but other ${difference}.`]);
-    expect(second.text).toContain(second.warnings[0]);
+    const { error } = await call('create_queue', changed);
+    expect(error).toMatchObject({
+      code: 'conflict',
+      message: `Nothing was created: queue ${queue_id} has the name "Refunds" already, with other ${difference}.`,
+      hint: `To change that queue, call update_queue with queue_id ${queue_id} (name, guidelines, add_fields). For a second queue, choose another name.`,
+    });
+    expect((await call('list_queues', { name: 'refunds' })).queues).toHaveLength(1);
+    expect((await call('list_objects', { kind: 'field', name: 'correct', versions: true })).objects).toHaveLength(1);
   });
 
   it('stores who is to judge how often, and distinguishes queues by it', async () => {

@@ -156,10 +156,22 @@ describe.each(services)('the filter of items on $name', (service) => {
     expect(await ada.call('summarize_queue', { queue_id: plain })).toMatchObject({ total_items: 1 });
   });
 
+  it('takes a name like a path for a name, which no path of a request has', async () => {
+    const { error } = await ada.call('query_queue_items', { queue_id: '../q' });
+    expect(error).toMatchObject({ code: 'not_found', message: 'Project team/project has no queue "../q".' });
+  });
+
   it('lists the queues of a name that several have', async () => {
     const name = `Twice ${service.name.length}`;
     await ada.call('create_queue', { name });
-    await ada.call('create_queue', { name, guidelines: 'Another.' });
+    // The tool refuses a name that is taken; other programs do not.
+    const { HEDDLE_PASSWORD: password = '', HEDDLE_PROJECT: project_id } = service.environmentOf('ada');
+    const created = await fetch(`${service.url}/annotation_queues`, {
+      method: 'POST',
+      headers: { authorization: `Basic ${btoa(`ada:${password}`)}`, 'content-type': 'application/json' },
+      body: JSON.stringify({ project_id, name, scorer_refs: [] }),
+    });
+    expect(created.status).toBe(200);
     const { error } = await ada.call('query_queue_items', { queue_id: name });
     expect(error).toMatchObject({
       code: 'not_found',

@@ -267,6 +267,8 @@ export class HostedBoard {
           text: 'compact',
           service: () => client,
           maxResultChars,
+          // People on the board have no terminal.
+          commandFlags: new Map(),
           tools,
           log,
           redactor,

@@ -10,6 +10,7 @@ import { JsonLimitError } from '../../core/json/parse-json.ts';
 import { normalizeTimestamp } from '../../core/timestamps.ts';
 import { toCallRow } from '../storage/call-rows.ts';
 import type { Database, Transaction } from '../storage/database.ts';
+import type { Tables } from '../storage/database-tables.ts';
 import { newIds } from '../storage/ids.ts';
 import { inChunks } from '../storage/in-chunks.ts';
 import { insertRows } from '../storage/insert-rows.ts';
@@ -345,7 +346,10 @@ const itemsPerStep = 1024;
 /** Stays below the database engines' limits on parameters. */
 const progressPerInsert = 100;
 
-/** Adds items and their calls to an existing queue in a write transaction. The new ids sort in the order of the list. */
+/**
+ * Adds items and their calls to an existing queue in a write transaction. The new ids sort in the order of the list; a removed
+ * item comes back and counts as added.
+ */
 export async function addItems(
   transaction: Transaction,
   items: NewItem[],
@@ -377,10 +381,35 @@ export async function addItems(
       updated_at: now,
       deleted_at: null,
     }));
+    added += await bringBack(transaction, rows);
     added += await insertRows(transaction, 'queue_items', rows, ['project_id', 'queue_id', 'call_id']);
     onProgress?.({ phase: 'writing', done: start + chunk.length, total: items.length });
   }
   return { added, duplicates: items.length - added };
+}
+
+/**
+ * Brings those items of a queue back that were removed, with new display fields, and returns how many. They keep their ids, and
+ * with them the progress of their annotators.
+ */
+async function bringBack(transaction: Transaction, rows: readonly Tables['queue_items'][]): Promise<number> {
+  const { project_id = '', queue_id = '', updated_at = '' } = rows[0] ?? {};
+  const displayFields = new Map(rows.map(({ call_id, display_fields }) => [call_id, display_fields]));
+  const removed = await inChunks([...displayFields.keys()], (ids) =>
+    transaction
+      .selectFrom('queue_items')
+      .select(['id', 'call_id'])
+      .where('project_id', '=', project_id)
+      .where('queue_id', '=', queue_id)
+      .where('deleted_at', 'is not', null)
+      .where('call_id', 'in', ids)
+      .execute(),
+  );
+  for (const { id, call_id } of removed) {
+    const change = { deleted_at: null, updated_at, display_fields: displayFields.get(call_id)! };
+    await transaction.updateTable('queue_items').set(change).where('id', '=', id).execute();
+  }
+  return removed.length;
 }
 
 function callRowOf(item: NewItem, project_id: string) {

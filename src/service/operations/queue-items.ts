@@ -145,8 +145,8 @@ async function readFeedbackOfItems(
 const maxDisplayFieldsChars = 32 * 1024 * 1024;
 
 /**
- * Adds recorded calls to a queue. Needs a write transaction. A call that the queue has already counts as a duplicate, and
- * unknown calls are skipped.
+ * Adds recorded calls to a queue. Needs a write transaction. A call that the queue has already counts as a duplicate,
+ * unknown calls are skipped, and a removed item comes back.
  * @throws Refusal 404 for an unknown queue, 413 for display fields that are too long for the number of calls.
  */
 export const addQueueItems = inTransaction('addQueueItems', async (transaction, { path, body, account }) => {
@@ -172,6 +172,28 @@ export const addQueueItems = inTransaction('addQueueItems', async (transaction, 
   const target = { projectId: project_id, queueId: path.queue_id, addedBy: account };
   const { added, duplicates } = await addItems(transaction, items, target);
   return { added_count: added, duplicates };
+});
+
+/**
+ * Marks items as deleted, so that they are found no more until their calls are added again. Needs a write transaction. Unknown
+ * items are skipped.
+ * @throws Refusal 404 when the project has no queue with this id.
+ */
+export const removeQueueItems = inTransaction('removeQueueItems', async (transaction, { path, body }) => {
+  const { project_id, item_ids } = body;
+  await requireQueueRow(transaction, project_id, path.queue_id);
+  const deleted_at = new Date().toISOString();
+  const results = await inChunks(item_ids, (ids) =>
+    transaction
+      .updateTable('queue_items')
+      .set({ deleted_at, updated_at: deleted_at })
+      .where('project_id', '=', project_id)
+      .where('queue_id', '=', path.queue_id)
+      .where('id', 'in', ids)
+      .where('deleted_at', 'is', null)
+      .execute(),
+  );
+  return { removed_count: results.reduce((sum, { numUpdatedRows }) => sum + Number(numUpdatedRows), 0) };
 });
 
 /** The states that may follow each state of an annotator's progress. */

@@ -1,7 +1,7 @@
 import * as z from 'zod';
 import { validateValue } from '../../contract/validation.ts';
 import { type ErrorDetail, HeddleError } from '../../core/errors.ts';
-import { ownMember } from '../../core/json/member-at.ts';
+import { memberAt, ownMember } from '../../core/json/member-at.ts';
 import { isDeeperThan, maxNesting } from '../../core/json/parse-json.ts';
 import { meantName, shortName } from '../../text/names.ts';
 
@@ -19,6 +19,7 @@ export interface JsonSchema {
 /**
  * Parses the arguments of a tool call. A null member counts as absent if the schema names that member.
  * @param redact removes secrets from names of members before they are cut.
+ * @param adviceFor returns what the user can do instead, for names and values that nothing is known by.
  * @throws HeddleError `invalid_arguments`; its `detail` has an entry per fault, with the nearest known name for an
  * unknown one.
  */
@@ -27,6 +28,7 @@ export function parseArguments<Input>(
   args: unknown,
   tool: { name: string },
   redact = (text: string): string => text,
+  adviceFor: (names: string[]) => string | undefined = () => undefined,
 ): Input {
   const jsonSchema = jsonSchemaOf(schema);
   if (isDeeperThan(args, maxNesting)) {
@@ -35,8 +37,17 @@ export function parseArguments<Input>(
   }
   const { data, faults } = validateValue(schema, dropNulls(args ?? {}, jsonSchema), 'arguments');
   if (!faults) return data;
-  const detail = faults.slice(0, maxDetails).map((fault) => readableFault(fault, jsonSchema, redact));
-  throw invalidArguments(tool.name, detail, faults.length);
+  const shown = faults.slice(0, maxDetails);
+  const detail = shown.map((fault) => readableFault(fault, jsonSchema, redact));
+  const advice = adviceFor(shown.flatMap((fault) => strangeName(fault, args, jsonSchema)));
+  throw invalidArguments(tool.name, detail, faults.length, advice);
+}
+
+/** Returns the name that a fault is about if it is like no known one: that of a member, or a value that is no choice. */
+function strangeName({ type, loc }: ErrorDetail, args: unknown, schema: JsonSchema): string[] {
+  if (type === 'extra_forbidden') return nearestMember(loc, schema).meant === undefined ? [String(loc.at(-1))] : [];
+  const value = type === 'enum' ? memberAt(args, loc.slice(1).map(String)) : undefined;
+  return typeof value === 'string' ? [value] : [];
 }
 
 const jsonSchemas = new WeakMap<z.ZodType, JsonSchema>();
@@ -48,14 +59,19 @@ function jsonSchemaOf(schema: z.ZodType): JsonSchema {
   return known;
 }
 
-function invalidArguments(toolName: string, detail: ErrorDetail[], count = detail.length): HeddleError {
+function invalidArguments(
+  toolName: string,
+  detail: ErrorDetail[],
+  count = detail.length,
+  advice = 'Correct the arguments and call again.',
+): HeddleError {
   const shown = detail.slice(0, maxMessageFaults);
   const faults = shown.map(({ loc, msg }) => `${loc.slice(1).join('.') || 'arguments'}: ${msg}`).join('; ');
   const further = count > shown.length ? ` and ${count - shown.length} more` : '';
   return new HeddleError({
     code: 'invalid_arguments',
     message: `Invalid arguments for ${toolName}: ${faults}${further}.`,
-    hint: 'Nothing was sent. Correct the arguments and call again.',
+    hint: `Nothing was sent. ${advice}`,
     detail,
     statedDetails: shown.length,
   });
@@ -80,19 +96,25 @@ function dropNulls(value: unknown, schema: JsonSchema | undefined): unknown {
 }
 
 function withNearestName(entry: ErrorDetail, schema: JsonSchema): ErrorDetail {
-  const path = entry.loc.slice(1, -1);
-  const unknown = String(entry.loc.at(-1));
-  const parent = path.reduce<JsonSchema | undefined>(
-    (at, part) => (typeof part === 'number' ? at?.items : ownMember(at?.properties, part)),
-    schema,
-  );
-  const known = Object.keys(parent?.properties ?? {});
+  const { known, meant } = nearestMember(entry.loc, schema);
   if (known.length === 0) return entry;
-  // `queue` is far from `queue_id` by its letters.
-  const meant = known.find((name) => name.startsWith(`${unknown}_`)) ?? meantName(unknown, known);
   const msg =
     meant === undefined
       ? `Unknown member; valid members are ${known.join(', ')}`
       : `Unknown member, did you mean ${meant}?`;
   return { ...entry, msg };
+}
+
+/** Returns the known members where an unknown one is, and the one that is likely meant. */
+function nearestMember(loc: ErrorDetail['loc'], schema: JsonSchema): { known: string[]; meant: string | undefined } {
+  const unknown = String(loc.at(-1));
+  const parent = loc
+    .slice(1, -1)
+    .reduce<JsonSchema | undefined>(
+      (at, part) => (typeof part === 'number' ? at?.items : ownMember(at?.properties, part)),
+      schema,
+    );
+  const known = Object.keys(parent?.properties ?? {});
+  // `queue` is far from `queue_id` by its letters.
+  return { known, meant: known.find((name) => name.startsWith(`${unknown}_`)) ?? meantName(unknown, known) };
 }

@@ -30,6 +30,12 @@ export interface ToolHints {
 export const toolGroups = ['queue', 'inference', 'evaluation'] as const;
 export type ToolGroup = (typeof toolGroups)[number];
 
+/** A queue and its project, `entity/project`. */
+export interface QueueName {
+  project: string;
+  id: string;
+}
+
 /** The definition of a tool. Its functions throw {@link HeddleError}s; `runTool` returns them as objects. */
 export interface Tool<Input = unknown, Output extends object = object> {
   name: string;
@@ -49,6 +55,8 @@ export interface Tool<Input = unknown, Output extends object = object> {
   hasTimes?: boolean;
   /** Returns whether less was done than the call asked for. Absent where a call does all of it, or throws. */
   isIncomplete?: (data: Output) => boolean;
+  /** Returns the queue whose judgements a result is about, so that it links to their export. */
+  judgedQueue?: (args: Input, context: ToolContext) => QueueName;
   /** Renders the result as text for a model. */
   render: (data: Output) => string;
   /** Name of the member with the rows of a page, a plural in s. A page that is too large loses its last rows. */

@@ -113,7 +113,7 @@ describe('queryQueueItems', () => {
     }
   });
 
-  it('returns, counts, adds and moves no item that was deleted', async () => {
+  it('returns, counts and moves no item that was removed, until its call is added again', async () => {
     const data = await temporaryData();
     const items = ['kept', 'deleted'].map((call_id) => JSON.stringify(line(call_id)));
     const target = { projectId: 'p/q', queueId: 'half' };
@@ -121,7 +121,15 @@ describe('queryQueueItems', () => {
     const half = await startTestService({ data });
     const query = async () => (await half.query('half', { project_id: 'p/q', include_position: true })).body.items;
     const [, deleted] = await query();
-    await execute(data, `update queue_items set deleted_at = '2026-01-05T00:00:00.000Z' where id = '${deleted.id}'`);
+    const skip = { project_id: 'p/q', annotation_state: 'skipped' };
+    await half.send('POST', `/annotation_queues/half/items/${deleted.id}/progress`, basic, skip);
+    const removal = { project_id: 'p/q', item_ids: [deleted.id, 'nowhere', deleted.id] };
+    for (const removed_count of [1, 0]) {
+      expect(await half.send('POST', '/annotation_queues/half/items/remove', basic, removal)).toMatchObject({
+        status: 200,
+        body: { removed_count },
+      });
+    }
     expect(await query()).toMatchObject([{ call_id: 'kept', position_in_queue: 1 }]);
     expect(await half.query('half', { project_id: 'p/q', filter: { id: deleted.id } })).toMatchObject({
       body: { items: [] },
@@ -139,6 +147,30 @@ describe('queryQueueItems', () => {
     await withStore(data, async (store) => {
       expect((await store.list('p/q'))[0]?.queues).toMatchObject([{ id: 'half', items: 1 }]);
     });
+    const addition = { project_id: 'p/q', call_ids: ['kept', 'deleted'], display_fields: ['output'] };
+    expect((await half.send('POST', '/annotation_queues/half/items', basic, addition)).body).toEqual({
+      added_count: 1,
+      duplicates: 1,
+    });
+    expect(await query()).toMatchObject([
+      { call_id: 'kept', display_fields: [] },
+      { id: deleted.id, annotation_state: 'skipped', display_fields: ['output'], deleted_at: null },
+    ]);
+    await half.send('POST', '/annotation_queues/half/items/remove', basic, removal);
+    await withStore(data, async (store) => {
+      expect(await store.importItems(items, target)).toMatchObject({ added: 1, duplicates: 1 });
+    });
+    expect(await query()).toHaveLength(2);
+  });
+
+  it('removes items only from the queue of the path', async () => {
+    const [first] = (await service.query('small', { project_id: 'p/q' })).body.items;
+    const removal = { project_id: 'p/q', item_ids: [first.id] };
+    expect(await service.send('POST', '/annotation_queues/nowhere/items/remove', basic, removal)).toMatchObject({
+      status: 404,
+      body: { reason: 'Queue nowhere not found' },
+    });
+    expect((await service.query('small', { project_id: 'p/q' })).body.items).toHaveLength(4);
   });
 
   it('ignores sort keys with other fields, and keeps the default order if there are no others', async () => {

@@ -1,7 +1,7 @@
 import { appendTo } from '../../../core/append-to.ts';
 import { isJsonObject, type Members, objectOrEmpty } from '../../../core/json/json-object.ts';
 import { pathSegments } from '../../../text/call-values.ts';
-import { plainCellOf } from '../queue/csv-line.ts';
+import { plainCellOf } from '../../../text/csv-line.ts';
 import {
   type FileFormat,
   type ImportedCall,

@@ -1,124 +1,42 @@
 import { once } from 'node:events';
-import { HeddleError } from '../../../core/errors.ts';
-import { inBatches } from '../../../core/in-batches.ts';
-import { ownMember } from '../../../core/json/member-at.ts';
-import { byCall, judgementsOf, latestJudgements, notesOf, readFeedback } from '../../../queues/judgements.ts';
-import { matchingItems } from '../../../queues/matching-items.ts';
-import { requireQueue } from '../../../queues/require-queue.ts';
-import { readCalls } from '../../../records/read-calls.ts';
-import { valuesAt } from '../../../text/call-values.ts';
+import { type ExportedPart, type ExportForm, exportedJudgements } from '../../../queues/exported-judgements.ts';
 import { createNamedFile } from '../../access/named-file.ts';
 import type { OpenedService } from '../../access/with-runtime.ts';
 import { invocation } from '../../invocation.ts';
 import { drawProgress, showProgress } from '../../terminal/progress.ts';
-import { csvLine } from './csv-line.ts';
 
-export const exportFormats = ['jsonl', 'csv'] as const;
-
-export interface ExportOptions {
-  format: (typeof exportFormats)[number];
-  all?: true;
-  values?: true;
+export interface ExportOptions extends ExportForm {
   out?: string;
 }
 
-interface Exported {
-  /** Judgements and notes. */
-  judgements: number;
-  items: number;
-  /** Cells that were changed, because a spreadsheet would run them as formulas. */
-  defused: number;
-}
-
-const itemsPerBatch = 500;
-/** Values are exported whole, unlike those that a model reads. */
-const maxValueChars = 1_000_000;
-
-const itemColumns = [
-  'project_id',
-  'queue_id',
-  'item_id',
-  'call_id',
-  'call_op_name',
-  'call_started_at',
-  'annotation_state',
-];
-const judgementColumns = ['field', 'value', 'note', 'annotator', 'judged_at'];
+type Exported = Pick<ExportedPart, 'judgements' | 'items' | 'defused'>;
 
 /**
- * Writes the judgements and notes of a queue, item by item in the order of the queue, one line each.
+ * Writes the judgements and notes of a queue to a file or to stdout, and counts them.
  * @throws HeddleError `not_found` for an unknown queue.
  */
 export async function exportJudgements(
-  queueId: string,
-  { format, all, values, out }: ExportOptions,
+  id: string,
+  { out, ...form }: ExportOptions,
   opened: OpenedService,
 ): Promise<Exported> {
-  const { project } = opened;
-  await requireQueue(queueId, project, opened.service);
-  const queue = { ...opened, id: queueId, progress: drawProgress };
-  const { items } = await matchingItems(queue, {});
-  const feedback = await readFeedback(queue);
-  const judgements = all ? judgementsOf(feedback) : latestJudgements(judgementsOf(feedback));
-  const entries = [
-    ...judgements.map(({ call_id, field, value, annotator, at }) => ({
-      call_id,
-      row: { field, value, annotator, judged_at: at },
-    })),
-    ...notesOf(feedback).map(({ call_id, note, annotator, at }) => ({
-      call_id,
-      row: { note, annotator, judged_at: at },
-    })),
-  ];
-  const entriesByCall = byCall(entries);
-  const annotatedItems = items.filter(({ call_id }) => entriesByCall.has(call_id));
-  const paths = values ? [...new Set(annotatedItems.flatMap(({ display_fields }) => display_fields))] : [];
-
   const target = out === undefined ? stdoutTarget : createNamedFile(out, 'owner');
-  const columns = [...itemColumns, ...judgementColumns, ...paths.map((path) => `call.${path}`)];
-  let defused = 0;
-  let itemsWritten = 0;
   // On a terminal, the lines themselves show the progress.
   const showsProgress = out !== undefined || !invocation().stdout.isTTY;
-  if (!showsProgress) showProgress('');
+  let exported: Exported = { judgements: 0, items: 0, defused: 0 };
   try {
-    if (format === 'csv') await target.write(`${csvLine(columns).line}\r\n`);
-    for (const batch of inBatches(annotatedItems, itemsPerBatch)) {
-      const calls = values ? await readCalls(batch, project, opened.service) : undefined;
-      const lines: string[] = [];
-      for (const item of batch) {
-        const call = calls?.get(item.call_id);
-        const callValues =
-          !call || call instanceof HeddleError ? {} : valuesAt(call, item.display_fields, maxValueChars);
-        for (const { row } of entriesByCall.get(item.call_id)!) {
-          const members: Record<string, unknown> = { ...itemMembers(item), ...row };
-          if (format === 'jsonl') {
-            lines.push(`${JSON.stringify({ ...members, ...(values && { call_values: callValues }) })}\n`);
-            continue;
-          }
-          const cells = [...itemColumns, ...judgementColumns].map((name) => ownMember(members, name));
-          const { line, changed } = csvLine([...cells, ...paths.map((path) => ownMember(callValues, path))]);
-          defused += changed;
-          lines.push(`${line}\r\n`);
-        }
-        itemsWritten += 1;
-      }
-      await target.write(lines.join(''));
-      if (showsProgress) drawProgress({ unit: 'exporting items', done: itemsWritten, total: annotatedItems.length });
+    for await (const part of exportedJudgements({ ...opened, id, progress: drawProgress }, form)) {
+      if (!showsProgress) showProgress('');
+      await target.write(part.text);
+      if (showsProgress) drawProgress({ unit: 'exporting items', done: part.writtenItems, total: part.items });
+      exported = part;
     }
     target.finish();
   } finally {
     // An unfinished export neither replaces nor resembles a complete one.
     target.discard();
   }
-  return { judgements: entries.length, items: annotatedItems.length, defused };
-}
-
-type QueueItem = Awaited<ReturnType<typeof matchingItems>>['items'][number];
-
-function itemMembers(item: QueueItem): Record<string, unknown> {
-  const { id: item_id, project_id, queue_id, call_id, call_op_name, call_started_at, annotation_state } = item;
-  return { project_id, queue_id, item_id, call_id, call_op_name, call_started_at, annotation_state };
+  return exported;
 }
 
 const stdoutTarget = {

@@ -1,4 +1,5 @@
 import { Argument, type Command, Option } from 'commander';
+import { exportFormats } from '../../../queues/exported-judgements.ts';
 import { requireQueue } from '../../../queues/require-queue.ts';
 import { cell } from '../../../text/compact-table.ts';
 import { pluralize } from '../../../text/page.ts';
@@ -11,7 +12,7 @@ import { showProgress } from '../../terminal/progress.ts';
 import { addSettingFlags, runtimeFlags } from '../../usage/flags.ts';
 import { explain } from '../../usage/help.ts';
 import { runCall } from '../call.ts';
-import { type ExportOptions, exportFormats, exportJudgements } from './export-judgements.ts';
+import { type ExportOptions, exportJudgements } from './export-judgements.ts';
 
 /** Adds `heddle queue`: what people do with a whole queue, at any service. */
 export function addQueue(program: Command): void {

@@ -1,4 +1,4 @@
-import { valueText } from '../../../core/json/value-text.ts';
+import { valueText } from '../core/json/value-text.ts';
 
 /** Beginnings of a cell that spreadsheets run as a formula, also in their full-width forms. */
 const formula = /^[\s\u00a0]*[=+\-@\t\r\uff1d\uff0b\uff0d\uff20]/;

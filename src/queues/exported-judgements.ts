@@ -1,0 +1,107 @@
+import { HeddleError } from '../core/errors.ts';
+import { inBatches } from '../core/in-batches.ts';
+import { ownMember } from '../core/json/member-at.ts';
+import { readCalls } from '../records/read-calls.ts';
+import { valuesAt } from '../text/call-values.ts';
+import { csvLine } from '../text/csv-line.ts';
+import { byCall, judgementsOf, latestJudgements, notesOf, readFeedback } from './judgements.ts';
+import { matchingItems } from './matching-items.ts';
+import type { QueueAccess } from './queue-access.ts';
+import { requireQueue } from './require-queue.ts';
+
+export const exportFormats = ['jsonl', 'csv'] as const;
+
+export interface ExportForm {
+  format: (typeof exportFormats)[number];
+  /** Also judgements that their annotator replaced later. */
+  all?: true;
+  /** Adds the values of the recorded calls that the queue displays. */
+  values?: true;
+}
+
+/** A part of an export, with what there is of it so far. */
+export interface ExportedPart {
+  text: string;
+  /** Judgements and notes of the whole export. */
+  judgements: number;
+  /** Items of the whole export. */
+  items: number;
+  writtenItems: number;
+  /** Cells that were changed, because a spreadsheet would run them as formulas. */
+  defused: number;
+}
+
+const itemsPerPart = 500;
+/** Values are exported whole, unlike those that a model reads. */
+const maxValueChars = 1_000_000;
+
+const itemColumns = [
+  'project_id',
+  'queue_id',
+  'item_id',
+  'call_id',
+  'call_op_name',
+  'call_started_at',
+  'annotation_state',
+];
+const judgementColumns = ['field', 'value', 'note', 'annotator', 'judged_at'];
+
+/**
+ * Yields the judgements and notes of a queue as text, item by item in the order of the queue, one line each.
+ * @throws HeddleError `not_found` for an unknown queue.
+ */
+export async function* exportedJudgements(
+  queue: QueueAccess,
+  { format, all, values }: ExportForm,
+): AsyncGenerator<ExportedPart> {
+  await requireQueue(queue.id, queue.project, queue.service);
+  const { items } = await matchingItems(queue, {});
+  const feedback = await readFeedback(queue);
+  const judgements = all ? judgementsOf(feedback) : latestJudgements(judgementsOf(feedback));
+  const entries = [
+    ...judgements.map(({ call_id, field, value, annotator, at }) => ({
+      call_id,
+      row: { field, value, annotator, judged_at: at },
+    })),
+    ...notesOf(feedback).map(({ call_id, note, annotator, at }) => ({
+      call_id,
+      row: { note, annotator, judged_at: at },
+    })),
+  ];
+  const entriesByCall = byCall(entries);
+  const annotatedItems = items.filter(({ call_id }) => entriesByCall.has(call_id));
+  const paths = values ? [...new Set(annotatedItems.flatMap(({ display_fields }) => display_fields))] : [];
+  const counts = { judgements: entries.length, items: annotatedItems.length };
+  let writtenItems = 0;
+  let defused = 0;
+  const columns = [...itemColumns, ...judgementColumns, ...paths.map((path) => `call.${path}`)];
+  yield { text: format === 'csv' ? `${csvLine(columns).line}\r\n` : '', ...counts, writtenItems, defused };
+  for (const batch of inBatches(annotatedItems, itemsPerPart)) {
+    const calls = values ? await readCalls(batch, queue.project, queue.service) : undefined;
+    const lines: string[] = [];
+    for (const item of batch) {
+      const call = calls?.get(item.call_id);
+      const callValues = !call || call instanceof HeddleError ? {} : valuesAt(call, item.display_fields, maxValueChars);
+      for (const { row } of entriesByCall.get(item.call_id)!) {
+        const members: Record<string, unknown> = { ...itemMembers(item), ...row };
+        if (format === 'jsonl') {
+          lines.push(`${JSON.stringify({ ...members, ...(values && { call_values: callValues }) })}\n`);
+          continue;
+        }
+        const cells = [...itemColumns, ...judgementColumns].map((name) => ownMember(members, name));
+        const { line, changed } = csvLine([...cells, ...paths.map((path) => ownMember(callValues, path))]);
+        defused += changed;
+        lines.push(`${line}\r\n`);
+      }
+    }
+    writtenItems += batch.length;
+    yield { text: lines.join(''), ...counts, writtenItems, defused };
+  }
+}
+
+type QueueItem = Awaited<ReturnType<typeof matchingItems>>['items'][number];
+
+function itemMembers(item: QueueItem): Record<string, unknown> {
+  const { id: item_id, project_id, queue_id, call_id, call_op_name, call_started_at, annotation_state } = item;
+  return { project_id, queue_id, item_id, call_id, call_op_name, call_started_at, annotation_state };
+}

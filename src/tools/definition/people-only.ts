@@ -1,0 +1,120 @@
+import { shortName } from '../../text/names.ts';
+import { type CommandTarget, terminalCommand } from './terminal-command.ts';
+
+/** The flags that commands for queues take, and those for the data of the embedded service as a whole. */
+const queueFlags = ['--profile', '--base-url', '--data-dir', '--project'];
+const dataFlags = ['--profile', '--data-dir'];
+
+/** What a command on a queue depends on. */
+interface QueueTarget extends CommandTarget {
+  /** Id of the queue that a call names. */
+  queueId?: string | undefined;
+}
+
+/** A call that asks for something which no tool does. */
+export interface PeopleOnlyCall extends QueueTarget {
+  /** True if the service is the embedded one. */
+  isEmbedded: boolean;
+  offersTool: (name: string) => boolean;
+}
+
+/** Something that people do and no tool does. */
+interface Topic {
+  /** Words of which one is in the name that a call gives for it. */
+  words: readonly string[];
+  /** Words of which one must be in it too, if there are any. */
+  verbs?: readonly string[];
+  /** Returns how it is done. */
+  advice: (call: PeopleOnlyCall) => string;
+}
+
+const makingVerbs = ['add', 'create', 'new', 'invite', 'register', 'list', 'delete', 'remove'];
+
+const topics: readonly Topic[] = [
+  {
+    words: ['import', 'upload', 'ingest'],
+    advice: (call) =>
+      `No tool reads files: the user can run ${terminalCommand(['heddle import', 'FILE', '--queue', 'NAME'], queueFlags, call)}.`,
+  },
+  {
+    words: ['export', 'csv', 'tsv', 'xlsx', 'excel', 'spreadsheet', 'jsonl', 'download', 'save'],
+    advice: (call) =>
+      `No tool writes files: summarize_queue links the judgements of a queue as CSV, or the user can run ${exportCommand(call)}.`,
+  },
+  {
+    words: ['backup', 'backups', 'dump', 'snapshot', 'restore'],
+    advice: (call) =>
+      call.isEmbedded
+        ? `No tool backs data up: the user can run ${terminalCommand(['heddle service backup', 'FILE'], dataFlags, call)}, and restore it with ${terminalCommand(['heddle service restore', 'FILE'], dataFlags, call)}.`
+        : 'No tool and no command backs up this service: its operator does.',
+  },
+  {
+    words: ['user', 'users', 'member', 'members', 'annotator', 'reviewer'],
+    verbs: makingVerbs,
+    advice: accountAdvice,
+  },
+  {
+    words: ['account', 'accounts', 'invite', 'invitation', 'permission', 'permissions', 'grant', 'revoke'],
+    advice: accountAdvice,
+  },
+  {
+    words: ['assign', 'assigned', 'assignee', 'assignees', 'reassign', 'delegate'],
+    advice: (call) =>
+      `No tool assigns items to other people: each of them judges with an account of their own, for example on the board of ${terminalCommand(['heddle board', call.queueId ?? 'QUEUE'], queueFlags, call)}.`,
+  },
+  {
+    words: ['delete', 'deleted', 'remove', 'removed', 'drop', 'purge', 'erase', 'destroy', 'archive', 'clear', 'reset'],
+    advice: (call) => {
+      const all = call.isEmbedded
+        ? `; the user can set all data aside with ${terminalCommand(['heddle service reset'], dataFlags, call)}`
+        : '; the user can on the pages of the service';
+      const queues = call.offersTool('update_queue')
+        ? 'update_queue removes items and deletes queues'
+        : `The user can delete a queue with ${terminalCommand(['heddle queue delete', call.queueId ?? 'QUEUE'], queueFlags, call)}`;
+      return `${queues}. No tool deletes recorded calls or stored objects${all}.`;
+    },
+  },
+  {
+    words: ['copy', 'migrate', 'transfer', 'sync', 'clone'],
+    advice: (call) =>
+      call.isEmbedded
+        ? `No tool copies projects: the user can run ${terminalCommand(['heddle service copy', '--to', 'PROFILE'], [...dataFlags, '--project'], call)}.`
+        : 'No tool and no command copies projects of this service.',
+  },
+  {
+    words: ['login', 'logout', 'authenticate', 'credentials', 'connect'],
+    advice: (call) =>
+      `No tool changes credentials: the user can run ${terminalCommand(['heddle login'], ['--profile'], call)}.`,
+  },
+];
+
+function accountAdvice(call: PeopleOnlyCall): string {
+  return call.isEmbedded
+    ? `No tool manages accounts: the user can run ${terminalCommand(['heddle service add-user', 'NAME', 'PROJECT'], dataFlags, call)}, and then ${terminalCommand(['heddle service start'], dataFlags, call)} for others to connect to.`
+    : 'No tool manages accounts: the operator of the service does, with `heddle service add-user` if it is one of heddle.';
+}
+
+/** Returns the command that saves the judgements of a queue, whose id is QUEUE if the call names none. */
+export function exportCommand(call: QueueTarget): string {
+  const form = ['--format', 'csv', '--values', '--out', 'judgements.csv'];
+  return terminalCommand(['heddle queue export', call.queueId ?? 'QUEUE', ...form], queueFlags, call);
+}
+
+/** Returns how people do what one of the names asks for and no tool does; undefined if that is nothing known. */
+export function adviceForPeople(names: readonly string[], call: PeopleOnlyCall): string | undefined {
+  for (const name of names) {
+    const words = wordsOf(shortName(name));
+    const topic = topics.find(
+      ({ words: asked, verbs }) =>
+        asked.some((word) => words.has(word)) && (!verbs || verbs.some((verb) => words.has(verb))),
+    );
+    if (topic) return topic.advice(call);
+  }
+  return undefined;
+}
+
+/** Returns the words of a name that is written in any of the usual ways, in lower case. */
+function wordsOf(name: string): Set<string> {
+  const spaced = name.replaceAll(/([a-z])([A-Z])/g, '$1 $2');
+  return new Set(spaced.toLowerCase().split(/[^a-z]/));
+}

@@ -1,0 +1,34 @@
+/**
+ * The flags that a command of the user needs to reach what this process uses, by their names, like `--project`. Values of a
+ * profile and defaults need none.
+ */
+export type CommandFlags = ReadonlyMap<string, string>;
+
+/** What commands for the user depend on. */
+export interface CommandTarget {
+  flags: CommandFlags;
+  /** Project of calls that name none. */
+  project: string | undefined;
+  /** Project that the call names. */
+  calledProject?: string | undefined;
+}
+
+/** Returns a command for the user's terminal with its arguments, and with those of the flags in `taken` that it needs. */
+export function terminalCommand(
+  [command, ...args]: readonly [string, ...string[]],
+  taken: readonly string[],
+  { flags, project, calledProject = project }: CommandTarget,
+): string {
+  const needed = new Map(flags);
+  if (calledProject !== undefined && calledProject !== project) needed.set('--project', calledProject);
+  const words = taken.flatMap((flag) => {
+    const value = needed.get(flag);
+    return value === undefined ? [] : [flag, value];
+  });
+  return `\`${[command, ...[...args, ...words].map(shellWord)].join(' ')}\``;
+}
+
+/** Quotes a word for a shell unless it is plain. */
+function shellWord(text: string): string {
+  return /^[\w@%+=:,./-]+$/.test(text) ? text : `'${text.replaceAll("'", "'\\''")}'`;
+}

@@ -1,0 +1,74 @@
+import { describe, expect, it } from 'vitest';
+import { startBothServices } from '../support/both-services.ts';
+import { connectClient } from '../support/client.ts';
+import { emptyHome, temporaryFolder } from '../support/heddle.ts';
+
+const services = await startBothServices();
+const system = { role: 'system', content: 'You answer {customer}.' };
+
+describe.each(services)('create_prompt on $name', ({ ada }) => {
+  it('stores messages once, and names their placeholders', async () => {
+    const prompt = { name: 'Kind answer', messages: [system, { role: 'user', content: '{question} as {{"json"}}' }] };
+    const created = await ada.call('create_prompt', prompt);
+    expect(created).toMatchObject({
+      prompt_ref: expect.stringMatching(/^weave:\/\/\/team\/project\/object\/kind_answer:[A-Za-z0-9]{43}$/),
+      variables: ['customer', 'question'],
+      existed: false,
+      text: `Stored: ${created.prompt_ref}. Placeholders: customer, question.`,
+    });
+    expect(await ada.call('read_object', { ref: created.prompt_ref })).toMatchObject({
+      kind: 'prompt MessagesPrompt',
+      val: { name: 'Kind answer', messages: prompt.messages },
+      variables: ['customer', 'question'],
+    });
+    const again = await ada.call('create_prompt', prompt);
+    expect(again).toMatchObject({ prompt_ref: created.prompt_ref, existed: true });
+    expect(
+      (await ada.call('list_objects', { kind: 'prompt', name: 'kind_answer', versions: true })).objects,
+    ).toHaveLength(1);
+  });
+
+  it('stores a text as a message of the user', async () => {
+    const { prompt_ref } = await ada.call('create_prompt', { name: 'short', text: 'Answer: {question}' });
+    expect(await ada.call('read_object', { ref: prompt_ref })).toMatchObject({
+      val: { messages: [{ role: 'user', content: 'Answer: {question}' }] },
+    });
+  });
+
+  it('warns of a brace that belongs to no placeholder', async () => {
+    const { warnings, variables } = await ada.call('create_prompt', { name: 'braces', text: 'Reply with {"a": 1' });
+    expect(warnings).toEqual(['A { belongs to no placeholder; to fill placeholders, write {{ for it.']);
+    expect(variables).toBeUndefined();
+  });
+
+  it('refuses the name of an object of another class', async () => {
+    await ada.call('create_scorer', { name: 'taken', kind: 'json_valid' });
+    const { error } = await ada.call('create_prompt', { name: 'taken', text: 'Hello' });
+    expect(error).toMatchObject({
+      code: 'invalid_arguments',
+      message: 'Nothing was stored: taken is the name of an object of the class Scorer.',
+    });
+  });
+});
+
+describe('create_prompt', () => {
+  it.each([[{ name: 'p' }], [{ name: 'p', text: 'Hi', messages: [system] }]])('refuses %j', async (args) => {
+    const { call } = await connectClient(emptyHome(temporaryFolder()));
+    expect((await call('create_prompt', args)).error).toMatchObject({
+      code: 'invalid_arguments',
+      message: 'Invalid arguments for create_prompt: arguments: needs either messages or text.',
+    });
+  });
+
+  it('stores what run_inference fills', async () => {
+    const { call } = await connectClient(emptyHome(temporaryFolder()));
+    const { prompt_ref } = await call('create_prompt', { name: 'greeting', messages: [system] });
+    const reply = await call('run_inference', {
+      model: 'heddle/echo',
+      prompt: prompt_ref,
+      template_vars: { customer: 'Ada' },
+      messages: [{ role: 'user', content: 'Hello' }],
+    });
+    expect(reply.text).toContain('You answer Ada.');
+  });
+});

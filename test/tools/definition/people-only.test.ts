@@ -1,0 +1,81 @@
+import { describe, expect, it } from 'vitest';
+import { type ConnectedClient, connectClient } from '../../support/client.ts';
+import { emptyHome, temporaryFolder } from '../../support/heddle.ts';
+
+const queue_id = 'support-triage';
+const connect = (environment: Record<string, string> = {}) => connectClient(emptyHome(temporaryFolder(), environment));
+const { call, client } = await connect();
+
+/** Calls a tool that does not exist, and returns the message of the error. */
+async function refusalOf(name: string, { client: other }: Pick<ConnectedClient, 'client'> = { client }) {
+  const failed = other.callTool({ name, arguments: { queue_id } });
+  return failed.then(
+    () => 'no error',
+    (error: Error) => error.message,
+  );
+}
+
+describe('adviceForPeople', () => {
+  it.each([
+    [
+      'summarize_queue',
+      { queue_id, export: 'csv' },
+      '`heddle queue export support-triage --format csv --values --out judgements.csv`',
+    ],
+    ['query_queue_items', { queue_id, filter: { assigned_to: 'ben' } }, '`heddle board support-triage`'],
+    [
+      'update_queue_items',
+      { queue_id, items: [{ item_id: 'x', annotation_state: 'deleted' }] },
+      'update_queue removes items and deletes queues.',
+    ],
+    ['list_objects', { kind: 'backup' }, '`heddle service backup FILE`'],
+    ['list_objects', { kind: 'accounts' }, '`heddle service add-user NAME PROJECT`'],
+    ['create_dataset', { name: 'd', uploadFile: 'rows.csv' }, '`heddle import FILE --queue NAME`'],
+  ])('tells in the error of %s with %j what people do', async (tool, args, command) => {
+    const { error } = await call(tool, args);
+    expect(error.code).toBe('invalid_arguments');
+    expect(error.hint).toContain(command);
+  });
+
+  it.each([
+    ['export_judgements', '`heddle queue export support-triage --format csv --values --out judgements.csv`'],
+    ['delete_calls', '`heddle service reset`'],
+    ['create_user', '`heddle service add-user NAME PROJECT`'],
+    ['restoreBackup', '`heddle service restore FILE`'],
+    ['copy_project', '`heddle service copy --to PROFILE`'],
+    ['login', '`heddle login`'],
+  ])('tells it when the tool %s is called', async (name, command) => {
+    expect(await refusalOf(name)).toContain(command);
+  });
+
+  it('says nothing of commands for other unknown names, and where a known name is near', async () => {
+    const correct = 'Nothing was sent. Correct the arguments and call again.';
+    expect((await call('query_queue_items', { queue_id, colour: 'red' })).error.hint).toBe(correct);
+    expect((await call('update_queue', { queue_id, remove: ['x'] })).error).toMatchObject({
+      message: expect.stringContaining('did you mean remove_items?'),
+      hint: correct,
+    });
+  });
+
+  it('adds the project and the profile where a terminal would use others', async () => {
+    const other = await call('summarize_queue', { queue_id: 'q;1', project_id: 'team/other', export: true });
+    expect(other.error.hint).toContain(
+      "`heddle queue export 'q;1' --format csv --values --out judgements.csv --project team/other`",
+    );
+    const configured = await connect({ HEDDLE_PROJECT: 'team/support' });
+    expect(await refusalOf('export_queue', configured)).toContain('--out judgements.csv --project team/support`');
+    expect((await configured.call('list_objects', { kind: 'backup' })).error.hint).toContain(
+      '`heddle service backup FILE`',
+    );
+    const remote = await connect({ HEDDLE_BASE_URL: 'http://127.0.0.1:9', HEDDLE_PROJECT: 'team/support' });
+    expect(await refusalOf('export_queue', remote)).toContain(
+      '--out judgements.csv --base-url http://127.0.0.1:9 --project team/support`',
+    );
+    expect(await refusalOf('backup', remote)).toContain('No tool and no command backs up this service');
+  });
+
+  it('names the command that deletes a queue where the user has switched update_queue off', async () => {
+    const { client: reader } = await connect({ HEDDLE_READ_ONLY: 'true' });
+    expect(await refusalOf('delete_queue', { client: reader })).toContain('`heddle queue delete support-triage`');
+  });
+});
