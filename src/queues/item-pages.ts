@@ -20,7 +20,7 @@ export type ItemWithValues = QueueItem & {
 const minItemChars = 200;
 
 /** The items of a queue to read. */
-interface ItemPageRequest
+export interface ItemPageRequest
   extends Pick<ItemQuery, 'sort_by' | 'include_position' | 'include_feedback' | 'include_own_state'> {
   filter?: ItemsFilter | undefined;
   /** Leaves out items that the account has completed or skipped; needs `include_own_state`. */
@@ -30,10 +30,15 @@ interface ItemPageRequest
 }
 
 /** A page of items; `as_of` is a time before which they were read. */
-interface ItemPage extends ItemsWithFeedback {
+export interface ItemPage extends ItemsWithFeedback {
   hasMore: boolean;
   as_of: string;
+  /** By item: the values that annotators gave to the fields on which they differ; only for disputed items. */
+  disputes?: ReadonlyMap<string, Disputes>;
 }
+
+/** Values by annotator, by field. */
+export type Disputes = Record<string, Record<string, unknown>>;
 
 /** Reads a page of items, and remembers how they were shown, for changes with its `as_of`. */
 export async function readItemPage(

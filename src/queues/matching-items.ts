@@ -84,10 +84,14 @@ export async function judgementCondition(
   return (callId) => (!needsJudgement || judged.has(callId)) && !(unjudged_by_me && own.has(callId));
 }
 
+/** Returns whether a judgement or note is by the annotator whom a filter names. */
+export function isByAnnotator({ annotator }: Pick<Judgement, 'annotator'>, { judged_by }: ItemsFilter): boolean {
+  return annotator.toLowerCase().includes(judged_by?.toLowerCase() ?? '');
+}
+
 /** Returns whether a judgement is by the annotator and in the field that a filter names. */
-export function isByAnnotatorInField({ annotator, field }: Judgement, filter: ItemsFilter): boolean {
-  const isAnnotator = annotator.toLowerCase().includes(filter.judged_by?.toLowerCase() ?? '');
-  return isAnnotator && (filter.field === undefined || field === filter.field);
+export function isByAnnotatorInField(judgement: Judgement, filter: ItemsFilter): boolean {
+  return isByAnnotator(judgement, filter) && (filter.field === undefined || judgement.field === filter.field);
 }
 
 /** Returns whether a judgement has the value that a filter names. */

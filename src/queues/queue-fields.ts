@@ -174,24 +174,36 @@ export const fieldSummaries = z
 /** Keywords of a JSON Schema that a summary expresses, and those that restrict nothing. */
 const summarizedKeywords = new Set(['type', 'enum', 'minimum', 'maximum', 'title', 'description', 'default']);
 
+/** The format in the schema of a field that takes the answer as it should have been. */
+const correctionFormat = 'correction';
+
 /** Returns the summary of a field. */
 export function summarizeField({ name, schema, description }: QueueField): FieldSummary {
   const about = description === undefined ? {} : { description };
-  const { type, enum: choices, minimum, maximum } = schema;
-  const isSimple = Object.keys(schema).every((keyword) => summarizedKeywords.has(keyword));
+  const { format, ...constraints } = schema;
+  const { type, enum: choices, minimum, maximum } = constraints;
+  const known = format === correctionFormat ? constraints : schema;
+  const isSimple = Object.keys(known).every((keyword) => summarizedKeywords.has(keyword));
   if (isSimple && Array.isArray(choices)) return { name, choices, ...about };
   if (!isSimple || typeof type !== 'string') return { name, schema, ...about };
+  // Fields that other programs have made say it with their name.
+  const isCorrection = type === 'string' && (format === correctionFormat || /correct(ed|ion)/i.test(name));
   return {
     name,
-    type,
+    type: isCorrection ? 'correction' : type,
     ...(typeof minimum === 'number' && { min: minimum }),
     ...(typeof maximum === 'number' && { max: maximum }),
     ...about,
   };
 }
 
+/** Returns whether a field takes any text: nobody needs to write one, and two texts that differ are no dispute. */
+export function isFreeText({ schema }: QueueField): boolean {
+  return schema.type === 'string' && schema.enum === undefined;
+}
+
 /** The types of fields that a queue can be created with. */
-export const fieldTypes = ['boolean', 'number', 'integer', 'string', 'choice'] as const;
+export const fieldTypes = ['boolean', 'number', 'integer', 'string', 'choice', 'correction'] as const;
 
 /** A field to create. */
 export interface FieldDefinition {
@@ -261,6 +273,7 @@ export function fieldSchema({
   max,
 }: Pick<FieldDefinition, 'type' | 'choices' | 'min' | 'max'>): Record<string, unknown> {
   if (type === 'choice') return { type: 'string', enum: choices };
+  if (type === 'correction') return { type: 'string', format: correctionFormat };
   return { type, ...(min !== undefined && { minimum: min }), ...(max !== undefined && { maximum: max }) };
 }
 

@@ -1,10 +1,10 @@
 import * as z from 'zod';
-import type { StoredFeedback } from '../contract/feedback.ts';
 import { pathSegment } from '../contract/identifiers.ts';
 import { queryQueueItemsRequest, queueItem, sortFields } from '../contract/queue-items.ts';
 import { shapeWithoutNull } from '../contract/shape-without-null.ts';
 import { sortKey } from '../contract/sort-keys.ts';
 import { countEach } from '../core/statistics/count-each.ts';
+import { type GivenFeedback, givenFeedback, judgementLine, valueLine } from '../queues/given-feedback.ts';
 import {
   type ItemWithValues,
   readItemPage,
@@ -12,7 +12,6 @@ import {
   withCallValues,
   withReadableTimes,
 } from '../queues/item-pages.ts';
-import { type GivenFeedback, judgementsOf, latestJudgements, notesOf } from '../queues/judgements.ts';
 import { emptyFilterHint, itemsFilter, matchingItems } from '../queues/matching-items.ts';
 import type { QueueAccess } from '../queues/queue-access.ts';
 import { requireQueue } from '../queues/require-queue.ts';
@@ -35,7 +34,10 @@ const input = z.strictObject({
   limit: z.int().min(0).default(50).describe('Maximum number of results to return.'),
   include_position,
   include_call: z.boolean().optional().describe('Add the values of the calls at display_fields.'),
-  include_judgements: z.boolean().optional().describe('Add what annotators judged and noted.'),
+  include_judgements: z
+    .boolean()
+    .optional()
+    .describe('Add judgements and gold; fields adds notes, judged_at, gold_reasons.'),
   fields: z.array(z.string().min(1).max(256)).min(1).max(100).optional().describe('Members to return; ["*"] for all.'),
   max_value_chars: z.int().min(20).default(500).describe('Length at which a value is cut.'),
 });
@@ -54,13 +56,16 @@ const output = z.object({
   hint: z.string().optional(),
 });
 
-type Item = ItemWithValues & { judgements?: GivenFeedback[] };
+type Item = ItemWithValues & Partial<GivenFeedback>;
 
 type ItemPage = z.output<typeof output>;
 
 const defaultFields = ['position_in_queue', 'call_op_name', 'call_started_at', 'call_id'];
+/** Who reads judgements needs less of the items. */
+const defaultFieldsWithJudgements = ['position_in_queue', 'call_op_name'];
 /** Members that were asked for by an argument of their own. */
-const addedFields = ['call_values', 'call_error', 'judgements'];
+const addedFields = ['call_values', 'call_error', 'judgements', 'gold'];
+const feedbackFields = ['notes', 'judged_at', 'gold_reasons'];
 const columns = ['position_in_queue', 'id', 'annotation_state', ...defaultFields];
 
 export const queryQueueItemsTool = defineTool({
@@ -83,11 +88,13 @@ Example: {"queue_id":"support-triage","filter":{"annotation_states":["unstarted"
     const items = page.items.map(withReadableTimes);
     if (items.length === 0 && args.limit > 0) return emptyPage(args, queue);
     const shown = include_call ? await withCallValues(items, project, max_value_chars, context) : items;
-    const judged = include_judgements ? withJudgements(shown, feedback) : shown;
+    const given = include_judgements ? givenFeedback(feedback, args.filter ?? {}) : undefined;
+    const judged = given ? shown.map((item): Item => ({ ...item, judgements: {}, ...given.get(item.call_id) })) : shown;
+    const defaults = include_judgements ? defaultFieldsWithJudgements : defaultFields;
     const always = ['id', 'annotation_state', ...addedFields];
-    const known = Object.keys(queueItem.shape);
+    const known = [...Object.keys(queueItem.shape), ...(include_judgements ? feedbackFields : [])];
     return {
-      ...itemPage(showRows(judged, { fields, defaults: defaultFields, always, known }), offset, hasMore),
+      ...itemPage(showRows(judged, { fields, defaults, always, known }), offset, hasMore),
       as_of,
     };
   },
@@ -102,8 +109,8 @@ Example: {"queue_id":"support-triage","filter":{"annotation_states":["unstarted"
     const asOf = as_of === undefined ? '' : ` as_of ${as_of}.`;
     const omitted = omitted_fields ? ` Further fields: ${omitted_fields.map(cell).join(', ')}.` : '';
     const summary = `${pluralize(items.length, 'item')} from offset ${offset} (${states.join(', ')}).${asOf}${omitted}`;
-    const rows = items.map((item) => toItemRow(item, common));
-    return renderPage(summary, rows, columns, next_offset, common && toItemRow(common));
+    const rows = items.map((item) => toItemRow(withLines(item), common));
+    return renderPage(summary, rows, columns, next_offset, common && toItemRow(withLines(common)));
   },
 
   shrink(page, share) {
@@ -125,17 +132,13 @@ async function emptyPage({ filter = {}, offset = 0 }: Arguments, queue: QueueAcc
   return { ...itemPage({ items: [] }, offset, false), matching, ...(hint !== undefined && { hint }) };
 }
 
-/** Adds the latest judgements and the notes of every annotator to each item. */
-function withJudgements(items: readonly Item[], feedback: readonly StoredFeedback[]): Item[] {
-  const entries = [
-    ...latestJudgements(judgementsOf(feedback)).map(({ call_id, annotator, field, value, at }) => {
-      return { call_id, shown: { annotator, field, value, at } };
-    }),
-    ...notesOf(feedback).map(({ call_id, annotator, note, at }) => ({ call_id, shown: { annotator, note, at } })),
-  ];
-  const shownByCall = new Map<string, GivenFeedback[]>(items.map(({ call_id }) => [call_id, []]));
-  for (const { call_id, shown } of entries) shownByCall.get(call_id)?.push(shown);
-  return items.map((item) => ({ ...item, judgements: shownByCall.get(item.call_id)! }));
+/** Returns the members of an item with its judgements and gold as lines. */
+function withLines({ judgements, gold, ...item }: Record<string, unknown>): Record<string, unknown> {
+  return {
+    ...item,
+    ...(judgements !== undefined && { judgements: judgementLine(judgements as GivenFeedback['judgements']) }),
+    ...(gold !== undefined && { gold: valueLine(gold as Record<string, unknown>) }),
+  };
 }
 
 function itemPage(shown: ShownRows, offset: number, hasMore: boolean): ItemPage {

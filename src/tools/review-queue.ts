@@ -1,6 +1,7 @@
 import * as z from 'zod';
 import { withFallback } from '../client/with-fallback.ts';
 import { pathSegment } from '../contract/identifiers.ts';
+import { readDisputedPage } from '../queues/disputed-items.ts';
 import {
   type ItemWithValues,
   readItemPage,
@@ -20,7 +21,10 @@ import { cell } from '../text/compact-table.ts';
 import { pageArguments, pageMembers, pagePosition, pluralize, renderPage } from '../text/page.ts';
 import { defineTool, projectArgument, projectOf } from './definition/tool.ts';
 
-const reviewFilter = itemsFilter.extend({ unfinished_by_me: z.boolean().optional() });
+const reviewFilter = itemsFilter.extend({
+  unfinished_by_me: z.boolean().optional(),
+  disagreement: z.boolean().optional().describe('Items on which annotators differ, the worst first, to settle.'),
+});
 /** The filter of the board: conditions on items, and whether the user has finished them. */
 export type ReviewFilter = z.output<typeof reviewFilter>;
 
@@ -65,6 +69,10 @@ const output = z.object({
         call_error: errorMember.optional(),
         exception: z.string().optional(),
         ...ownFeedback.shape,
+        disputes: z
+          .record(z.string(), z.record(z.string(), z.unknown()))
+          .optional()
+          .describe('With disagreement: values by annotator, by field. What the user decides here becomes gold.'),
       }),
     )
     .describe("The items with their call_values, the user's own judgements and note, and suggestions of scorers."),
@@ -108,9 +116,9 @@ Example: {"queue_id":"support-triage"}`,
     const { queue_id, offset = 0, filter = toDo } = args;
     const project = projectOf(args, context);
     const access = { ...context, id: queue_id, project };
-    const { unfinished_by_me: isUnfinishedOnly = false, ...conditions } = filter;
+    const { unfinished_by_me: isUnfinishedOnly = false, disagreement = false, ...conditions } = filter;
     const query = { ...args, filter: conditions, isUnfinishedOnly, include_own_state: true };
-    const page = await readItemPage(query, access);
+    const page = disagreement ? await readDisputedPage(query, access) : await readItemPage(query, access);
     const [queue, { stats }] = await Promise.all([
       requireQueue(queue_id, project, context.service),
       service.call('queueStats', { body: { project_id: project, queue_ids: [queue_id], include_own_state: true } }),
@@ -121,7 +129,7 @@ Example: {"queue_id":"support-triage"}`,
     const [items, feedback] = await Promise.all([
       withCallValues(page.items.map(withReadableTimes), project, maxValueChars, context),
       withFallback(
-        () => readOwnFeedback(callIds, access, fields),
+        async () => (page.disputes ? new Map<string, OwnFeedback>() : readOwnFeedback(callIds, access, fields)),
         async () => new Map<string, OwnFeedback>(),
       ),
     ]);
@@ -142,7 +150,8 @@ Example: {"queue_id":"support-triage"}`,
       items: items.map((item) => {
         const own = feedback.get(item.call_id);
         const state = ownStateOf(item, Object.keys(own?.judgements ?? {}), fields, access);
-        return { ...reviewedItem(item), annotation_state: state, ...own };
+        const disputes = page.disputes?.get(item.id);
+        return { ...reviewedItem(item), annotation_state: state, ...own, ...(disputes && { disputes }) };
       }),
       ...pagePosition(offset, items.length, page.hasMore),
       as_of: page.as_of,

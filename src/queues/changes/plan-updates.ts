@@ -1,12 +1,20 @@
 import type { CallParts } from '../../contract/endpoints.ts';
-import type { StoredFeedback } from '../../contract/feedback.ts';
+import { goldFeedbackType, type StoredFeedback } from '../../contract/feedback.ts';
 import type { ProgressState, QueueItem } from '../../contract/queue-items.ts';
 import { callReference } from '../../contract/references.ts';
 import { type ErrorDetail, HeddleError } from '../../core/errors.ts';
 import { cutValue } from '../../text/call-values.ts';
 import { shortName } from '../../text/names.ts';
 import { contentId, creatorOf, isOwn, isSame, judgementId, learnAccount } from '../authorship.ts';
-import { byCall, type Judgement, judgementsOf, notesOf, noteType } from '../judgements.ts';
+import {
+  byCall,
+  goldJudgementsOf,
+  type Judgement,
+  judgementsOf,
+  latestJudgements,
+  notesOf,
+  noteType,
+} from '../judgements.ts';
 import type { QueueAccess } from '../queue-access.ts';
 import { type JudgementType, judgementType, type QueueField, readQueueFields } from '../queue-fields.ts';
 import { shownFields, shownItem, stateAndAnnotator } from '../shown-items.ts';
@@ -17,6 +25,10 @@ export interface Change {
   note?: string | undefined;
   annotation_state?: ProgressState | undefined;
   retract?: string[] | undefined;
+  /** Values that settle disputes, by field; null removes the gold of a field. */
+  gold?: Record<string, unknown> | undefined;
+  /** Why the gold is right. */
+  reason?: string | undefined;
 }
 
 /** A change, and where the caller finds it among the arguments. */
@@ -37,7 +49,7 @@ export interface Update {
   item: QueueItem;
   change: Change;
   feedback: NewFeedback[];
-  /** Ids of one's own judgements to delete. */
+  /** Ids of one's own judgements, and of gold, to delete. */
   purge: string[];
   /** True once something was stored or deleted. */
   wrote: boolean;
@@ -50,9 +62,9 @@ export interface Update {
 
 type NewFeedback = CallParts<'createFeedback'>['body'];
 
-/** Returns whether a change depends on the judgements and notes that the caller has given before. */
-export function dependsOnFeedback({ judgements, note, retract }: Change): boolean {
-  return judgements !== undefined || note !== undefined || retract !== undefined;
+/** Returns whether a change depends on the judgements, notes and gold that were given before. */
+export function dependsOnFeedback({ judgements, note, retract, gold }: Change): boolean {
+  return [judgements, note, retract, gold].some((part) => part !== undefined);
 }
 
 /**
@@ -64,7 +76,7 @@ export async function fieldsForChanges(
   queue: QueueAccess,
   asOf: string | undefined,
 ): Promise<readonly QueueField[]> {
-  if (!changes.some(({ change }) => change.judgements || change.retract)) return [];
+  if (!changes.some(({ change }) => change.judgements || change.retract || change.gold)) return [];
   const shown = asOf === undefined ? undefined : shownFields(queue, asOf);
   const fields = shown ?? (await readQueueFields(queue.id, queue.project, queue.service));
   const detail = changes.flatMap((change) => faultsOf(change, fields));
@@ -79,13 +91,17 @@ export async function fieldsForChanges(
 }
 
 function faultsOf({ change, loc }: LocatedChange, fields: readonly QueueField[]): ErrorDetail[] {
-  const { judgements = {}, retract = [] } = change;
+  const { judgements = {}, retract = [], gold = {} } = change;
   const faults: ErrorDetail[] = [];
   const add = (msg: string, ...path: string[]) => faults.push({ loc: [...loc, ...path], msg, type: 'value_error' });
   for (const [name, value] of Object.entries(judgements)) {
     const typeOrProblem = judgementType(name, value, fields);
     if (typeof typeOrProblem === 'string') add(typeOrProblem, 'judgements', name);
     else if (retract.includes(name)) add(`${name} is also judged`, 'retract');
+  }
+  for (const [name, value] of Object.entries(gold)) {
+    const typeOrProblem = value === null ? undefined : judgementType(name, value, fields);
+    if (typeof typeOrProblem === 'string') add(typeOrProblem, 'gold', name);
   }
   const unknown = retract.find((name) => !fields.some((field) => field.name === name));
   if (fields.length > 0 && unknown !== undefined) {
@@ -106,6 +122,7 @@ export async function planUpdates(
   const judgements = judgementsOf(feedback);
   const judgementsByCall = byCall(judgements);
   const notesByCall = byCall(notesOf(feedback));
+  const goldByCall = byCall(goldJudgementsOf(feedback));
   const tag = await queue.service.accountTag();
   learnAccount(judgements, tag, queue);
   return work.map(({ item, change }) => {
@@ -130,6 +147,19 @@ export async function planUpdates(
     // All judgements of a field are deleted, or an earlier one would count again.
     const retracted = own.filter(({ field }) => change.retract?.includes(field));
     update.purge.push(...retracted.map(({ id }) => id));
+    const goldGiven = goldByCall.get(item.call_id) ?? [];
+    for (const [field, value] of Object.entries(change.gold ?? {})) {
+      const given = goldGiven.filter((gold) => gold.field === field);
+      const [latest] = latestJudgements(given);
+      const { reason } = change;
+      const isGiven =
+        latest !== undefined && isSame(latest.value, value) && (reason ?? latest.reason) === latest.reason;
+      if (value === null) update.purge.push(...given.map(({ id }) => id));
+      if (value === null || isGiven) continue;
+      const feedback_type = goldFeedbackType(field);
+      const id = contentId([tag, queue.id, item.call_id, feedback_type, value, reason, latest?.id]);
+      update.feedback.push({ ...author, feedback_type, payload: { value, ...(reason && { reason }) }, id });
+    }
     const { note } = change;
     if (note === undefined) return update;
     const id = contentId([tag, author.creator, queue.id, item.call_id, noteType, note]);

@@ -2,6 +2,7 @@ import { sql } from 'kysely';
 import type { ResultOf } from '../../contract/endpoints.ts';
 import type { StoredFeedback } from '../../contract/feedback.ts';
 import { appendTo } from '../../core/append-to.ts';
+import { secondsPerItem } from '../../core/statistics/pace.ts';
 import { nextTurn } from '../../core/turns.ts';
 import type { Database } from '../storage/database.ts';
 import type { Tables } from '../storage/database-tables.ts';
@@ -49,9 +50,12 @@ type DatedKey = FeedbackKey & Pick<Tables['feedback'], 'created_at' | 'feedback_
 /** A judgement that counts, as far as it is known: a later one of the same annotator takes its place. */
 interface Judgement {
   call_id: string;
+  isGold: boolean;
   field: string;
   user: string;
   creator: string | null;
+  /** When it was given, in UTC without a zone. */
+  at: string;
   /** The value as JSON; undefined if there is none. */
   value: string | undefined;
   /** The memory that the budget holds for it. */
@@ -83,33 +87,52 @@ async function groupByJudgements(database: Database, input: SummaryInput): Promi
   if (listed.length > maxListed) return {};
   return {
     groups,
-    judgements: listed.map(({ call_id, field, user, creator, value }) => {
+    judgements: listed.map(({ call_id, isGold, field, user, creator, value, at }) => {
       return {
         group: placesOfFirstCalls.get(call_id)!,
         field,
         user,
         creator,
+        ...(isGold && { is_gold: true }),
         ...(value !== undefined && { value: JSON.parse(value) }),
+        ...(input.body.include_times && { day: dayOf(at) }),
       };
     }),
+    ...(input.body.include_times && { paces: pacesOf(judgements.filter(({ isGold }) => !isGold)) }),
   };
+}
+
+function dayOf(at: string): string {
+  return at.slice(0, 10);
+}
+
+/** Returns how long each annotator takes for an item. */
+function pacesOf(judgements: readonly Judgement[]): NonNullable<Summary['paces']> {
+  const annotators = new Map(
+    judgements.map(({ user, creator }) => [JSON.stringify([user, creator]), { user, creator }]),
+  );
+  const timed = judgements.map(({ user, creator, call_id, at }) => {
+    return { by: JSON.stringify([user, creator]), item: call_id, atMs: Date.parse(`${at}Z`) };
+  });
+  return [...secondsPerItem(timed)].map(([by, seconds]) => ({ ...annotators.get(by)!, seconds }));
 }
 
 /**
  * Numbers judgements, equal ones alike, and returns the numbers for each call in ascending order, and the calls on which annotators
  * differ.
  */
-async function compareJudgements(judgements: readonly Judgement[], { budget }: SummaryInput) {
+async function compareJudgements(judgements: readonly Judgement[], { body, budget }: SummaryInput) {
   const numbers = new Map<string, number>();
   const numbersOfCalls = new Map<string, number[]>();
   const values = new Map<string, string | undefined>();
   const disputed = new Set<string>();
-  for (const { call_id, field, user, creator, value, heldBytes } of judgements) {
+  for (const { call_id, isGold, field, user, creator, value, at, heldBytes } of judgements) {
     await budget.scan(heldBytes, 1);
-    const content = JSON.stringify([field, user, creator, value]);
+    const content = JSON.stringify([isGold, field, user, creator, value, body.include_times && dayOf(at)]);
     const number = numbers.get(content) ?? numbers.size;
     numbers.set(content, number);
     appendTo(numbersOfCalls, call_id, number);
+    if (isGold) continue;
     const judgedField = JSON.stringify([call_id, field]);
     if (values.has(judgedField) && values.get(judgedField) !== value) disputed.add(call_id);
     values.set(judgedField, value);
@@ -145,21 +168,23 @@ async function* readItemRows(
 /** Reads the latest judgement of each annotator in each field of each call, in the order of their first ones. */
 async function readJudgements(database: Database, input: SummaryInput): Promise<Judgement[]> {
   const { budget, body } = input;
-  const { project_id, judgement_types } = body;
+  const { project_id, judgement_types, gold_types } = body;
+  const types = [...(judgement_types ?? []), ...(gold_types ?? [])];
   const latest = new Map<string, Judgement>();
   for await (const keys of readFeedbackKeys(database, input)) {
     const typesOfKeys = new Map<FeedbackKey, string>();
     for (const key of keys) {
-      const type = judgement_types!.find((beginning) => key.feedback_type.startsWith(beginning));
+      const type = types.find((beginning) => key.feedback_type.startsWith(beginning));
       if (type !== undefined) typesOfKeys.set(key, type);
     }
     for (const batch of feedbackBatches([...typesOfKeys.keys()])) {
       const feedback = await readFeedbackByKeys(database, project_id, batch, budget);
       for (const [key, found] of feedback) {
-        const judgement = judgementOf(found, typesOfKeys.get(key)!);
-        const { call_id, field, user, creator, heldBytes } = judgement;
+        const type = typesOfKeys.get(key)!;
+        const judgement = { ...judgementOf(found, type), isGold: gold_types?.includes(type) ?? false };
+        const { call_id, isGold, field, user, creator, heldBytes } = judgement;
         budget.hold(heldBytes, 'count items by operation and state only, without judgement_types');
-        const place = JSON.stringify([call_id, field, user, creator]);
+        const place = JSON.stringify([call_id, isGold, field, user, creator]);
         budget.release(latest.get(place)?.heldBytes ?? 0);
         // A later judgement keeps the place of the first one.
         latest.set(place, judgement);
@@ -198,13 +223,14 @@ async function* readFeedbackKeys(database: Database, { path, body, budget }: Sum
 }
 
 function judgementOf(
-  { weave_ref, feedback_type, payload, wb_user_id, creator }: StoredFeedback,
+  { weave_ref, feedback_type, payload, wb_user_id, creator, created_at }: StoredFeedback,
   type: string,
-): Judgement {
+): Omit<Judgement, 'isGold'> {
   const value = JSON.stringify(payload?.value);
   return {
     call_id: weave_ref.slice(weave_ref.lastIndexOf('/') + 1),
     field: feedback_type.slice(type.length),
+    at: created_at,
     user: wb_user_id ?? '',
     // Some clients name the account as the creator of what its user judges.
     creator: creator === wb_user_id ? null : (creator ?? null),

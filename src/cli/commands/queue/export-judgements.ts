@@ -2,7 +2,14 @@ import { once } from 'node:events';
 import { HeddleError } from '../../../core/errors.ts';
 import { inBatches } from '../../../core/in-batches.ts';
 import { ownMember } from '../../../core/json/member-at.ts';
-import { byCall, judgementsOf, latestJudgements, notesOf, readFeedback } from '../../../queues/judgements.ts';
+import {
+  byCall,
+  goldJudgementsOf,
+  judgementsOf,
+  latestJudgements,
+  notesOf,
+  readFeedback,
+} from '../../../queues/judgements.ts';
 import { matchingItems } from '../../../queues/matching-items.ts';
 import { requireQueue } from '../../../queues/require-queue.ts';
 import { readCalls } from '../../../records/read-calls.ts';
@@ -23,7 +30,7 @@ export interface ExportOptions {
 }
 
 interface Exported {
-  /** Judgements and notes. */
+  /** Judgements, gold and notes. */
   judgements: number;
   items: number;
   /** Cells that were changed, because a spreadsheet would run them as formulas. */
@@ -44,6 +51,8 @@ const itemColumns = [
   'annotation_state',
 ];
 const judgementColumns = ['field', 'value', 'note', 'annotator', 'judged_at'];
+/** Only where there is gold. */
+const goldColumns = ['gold', 'reason'];
 
 /**
  * Writes the judgements and notes of a queue, item by item in the order of the queue, one line each.
@@ -59,11 +68,17 @@ export async function exportJudgements(
   const queue = { ...opened, id: queueId, progress: drawProgress };
   const { items } = await matchingItems(queue, {});
   const feedback = await readFeedback(queue);
-  const judgements = all ? judgementsOf(feedback) : latestJudgements(judgementsOf(feedback));
+  const given = [judgementsOf(feedback), goldJudgementsOf(feedback)];
+  const [judgements = [], gold = []] = all ? given : given.map(latestJudgements);
   const entries = [
     ...judgements.map(({ call_id, field, value, annotator, at }) => ({
       call_id,
       row: { field, value, annotator, judged_at: at },
+    })),
+    // Gold is no annotator's.
+    ...gold.map(({ call_id, field, value, reason, at }) => ({
+      call_id,
+      row: { field, value, reason, judged_at: at, gold: true },
     })),
     ...notesOf(feedback).map(({ call_id, note, annotator, at }) => ({
       call_id,
@@ -75,7 +90,8 @@ export async function exportJudgements(
   const paths = values ? [...new Set(annotatedItems.flatMap(({ display_fields }) => display_fields))] : [];
 
   const target = out === undefined ? stdoutTarget : createNamedFile(out, 'owner');
-  const columns = [...itemColumns, ...judgementColumns, ...paths.map((path) => `call.${path}`)];
+  const members = [...itemColumns, ...judgementColumns, ...(gold.length > 0 ? goldColumns : [])];
+  const columns = [...members, ...paths.map((path) => `call.${path}`)];
   let defused = 0;
   let itemsWritten = 0;
   // On a terminal, the lines themselves show the progress.
@@ -91,12 +107,12 @@ export async function exportJudgements(
         const callValues =
           !call || call instanceof HeddleError ? {} : valuesAt(call, item.display_fields, maxValueChars);
         for (const { row } of entriesByCall.get(item.call_id)!) {
-          const members: Record<string, unknown> = { ...itemMembers(item), ...row };
+          const exported: Record<string, unknown> = { ...itemMembers(item), ...row };
           if (format === 'jsonl') {
-            lines.push(`${JSON.stringify({ ...members, ...(values && { call_values: callValues }) })}\n`);
+            lines.push(`${JSON.stringify({ ...exported, ...(values && { call_values: callValues }) })}\n`);
             continue;
           }
-          const cells = [...itemColumns, ...judgementColumns].map((name) => ownMember(members, name));
+          const cells = members.map((name) => ownMember(exported, name));
           const { line, changed } = csvLine([...cells, ...paths.map((path) => ownMember(callValues, path))]);
           defused += changed;
           lines.push(`${line}\r\n`);
