@@ -48,9 +48,11 @@ describe.skipIf(!hasChromium)('disputes on the board', () => {
     await card.locator('summary').filter({ hasText: 'Reason' }).click();
     await card.getByRole('textbox', { name: 'Reason for other people' }).fill('Four of five points.');
     await page.keyboard.press('Escape');
-    await values.nth(1).click();
+    await page.keyboard.press('2');
+    expect(await card.locator('.item-values').innerText()).toContain('Question 0');
     await page.locator('select').first().selectOption('todo');
     await says(page, 'Write what you have decided first.');
+    await card.first().focus();
     await page.keyboard.press('Enter');
     await says(page, '1 item written.');
 
