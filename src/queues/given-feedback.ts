@@ -17,6 +17,8 @@ export interface GivenFeedback {
   notes?: Record<string, string[]>;
   /** Times of the judgements by field, by annotator. */
   judged_at?: Record<string, Members>;
+  /** Versions of the guidelines that the judgements followed, by field, by annotator. */
+  guidelines?: Record<string, Members>;
 }
 
 /**
@@ -34,6 +36,7 @@ export function givenFeedback(feedback: readonly StoredFeedback[], filter: Items
   return new Map(
     [...calls].map((call) => {
       const [given = [], settled = []] = [judgements.get(call), gold.get(call)];
+      const guided = given.filter(({ guidelines }) => guidelines !== undefined);
       const reasons = settled.filter(({ reason }) => reason !== undefined);
       return [
         call,
@@ -43,6 +46,9 @@ export function givenFeedback(feedback: readonly StoredFeedback[], filter: Items
           ...(reasons.length > 0 && { gold_reasons: byField(reasons, ({ reason }) => reason) }),
           notes: byAnnotator(notes.get(call) ?? [], (list) => list.map(({ note }) => note)),
           judged_at: byAnnotator(given, (list) => byField(list, ({ at }) => at)),
+          ...(guided.length > 0 && {
+            guidelines: byAnnotator(guided, (list) => byField(list, ({ guidelines }) => guidelines)),
+          }),
         },
       ];
     }),

@@ -10,6 +10,8 @@ export interface Judgement {
   call_id: string;
   field: string;
   value: unknown;
+  /** Version of the guidelines that it followed, if that is known. */
+  guidelines?: string;
   /** Why this value settles a dispute; only of gold. */
   reason?: string;
   /** The account, and the author that it named, like the MCP client of an agent. */
@@ -88,8 +90,14 @@ export function judgementsOf(list: readonly StoredFeedback[], types = judgementT
     const prefix = types.find((candidate) => feedback.feedback_type.startsWith(candidate));
     if (prefix === undefined) continue;
     const field = feedback.feedback_type.slice(prefix.length);
-    const { value, reason } = feedback.payload ?? {};
-    judgements.push({ ...authorship(feedback), field, value, ...(typeof reason === 'string' && { reason }) });
+    const { value, reason, guidelines } = feedback.payload ?? {};
+    judgements.push({
+      ...authorship(feedback),
+      field,
+      value,
+      ...(typeof reason === 'string' && { reason }),
+      ...(typeof guidelines === 'string' && { guidelines }),
+    });
   }
   return judgements;
 }

@@ -16,6 +16,7 @@ import type { ErrorCode } from '../core/errors.ts';
 import { inBatches } from '../core/in-batches.ts';
 import { fitsSchema } from '../core/json/json-schema.ts';
 import { isDigest, readVersion } from '../records/read-objects.ts';
+import { contentId } from './authorship.ts';
 import { freeJudgementType } from './judgements.ts';
 import { requireQueue } from './require-queue.ts';
 
@@ -42,14 +43,35 @@ const concurrentRequests = 8;
 /** References that one request may have. */
 const refsPerRequest = 1000;
 
+/** What annotators are asked to judge, and how. */
+export interface QueueRules {
+  fields: readonly QueueField[];
+  /** Version of the guidelines. */
+  guidelines?: string | undefined;
+}
+
 /**
  * Reads the fields of a queue: the AnnotationSpec objects among its `scorer_refs`. Other references are skipped.
  * @throws HeddleError `not_found` for an unknown queue, with the nearest ones.
  */
-export async function readQueueFields(queueId: string, project: string, service: ServiceClient): Promise<QueueField[]> {
+export async function readQueueFields(
+  queueId: string,
+  project: string,
+  service: ServiceClient,
+): Promise<readonly QueueField[]> {
+  return (await readQueueRules(queueId, project, service)).fields;
+}
+
+/** Reads the fields of a queue as {@link readQueueFields} does, and the version of its guidelines. */
+export async function readQueueRules(queueId: string, project: string, service: ServiceClient): Promise<QueueRules> {
   const queue = await requireQueue(queueId, project, service);
   const [fields = []] = await readFieldsOfQueues([queue], service);
-  return fields;
+  return { fields, guidelines: guidelinesVersion(queue) };
+}
+
+/** Returns the version of the guidelines of a queue, which follows from their text; undefined without guidelines. */
+export function guidelinesVersion({ description }: Pick<Queue, 'description'>): string | undefined {
+  return description ? contentId(description).slice(0, 8) : undefined;
 }
 
 /** Fields by their reference with a digest, for each service and account: such a version never changes. */

@@ -37,7 +37,7 @@ const input = z.strictObject({
   include_judgements: z
     .boolean()
     .optional()
-    .describe('Add judgements and gold; fields adds notes, judged_at, gold_reasons.'),
+    .describe('Add judgements; fields adds notes, judged_at, guidelines, gold_reasons.'),
   fields: z.array(z.string().min(1).max(256)).min(1).max(100).optional().describe('Members to return; ["*"] for all.'),
   max_value_chars: z.int().min(20).default(500).describe('Length at which a value is cut.'),
 });
@@ -65,7 +65,7 @@ const defaultFields = ['position_in_queue', 'call_op_name', 'call_started_at', '
 const defaultFieldsWithJudgements = ['position_in_queue', 'call_op_name'];
 /** Members that were asked for by an argument of their own. */
 const addedFields = ['call_values', 'call_error', 'judgements', 'gold'];
-const feedbackFields = ['notes', 'judged_at', 'gold_reasons'];
+const feedbackFields = ['notes', 'judged_at', 'guidelines', 'gold_reasons'];
 const columns = ['position_in_queue', 'id', 'annotation_state', ...defaultFields];
 
 export const queryQueueItemsTool = defineTool({

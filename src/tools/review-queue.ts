@@ -12,9 +12,15 @@ import {
 import { itemsFilter } from '../queues/matching-items.ts';
 import { type OwnFeedback, ownFeedback, readOwnFeedback } from '../queues/own-feedback.ts';
 import { itemCounts, ownStateOf } from '../queues/own-progress.ts';
-import { fieldSummaries, readFieldsOfQueues, renderFields, summarizeField } from '../queues/queue-fields.ts';
+import {
+  fieldSummaries,
+  guidelinesVersion,
+  readFieldsOfQueues,
+  renderFields,
+  summarizeField,
+} from '../queues/queue-fields.ts';
 import { requireQueue } from '../queues/require-queue.ts';
-import { rememberFields } from '../queues/shown-items.ts';
+import { rememberRules } from '../queues/shown-items.ts';
 import { errorMember } from '../records/error-member.ts';
 import { cutValue } from '../text/call-values.ts';
 import { cell } from '../text/compact-table.ts';
@@ -125,7 +131,7 @@ Example: {"queue_id":"support-triage"}`,
     ]);
     const callIds = page.items.map(({ call_id }) => call_id);
     const [fields = []] = await readFieldsOfQueues([queue], context.service);
-    rememberFields(access, page.as_of, fields);
+    rememberRules(access, page.as_of, { fields, guidelines: guidelinesVersion(queue) });
     const [items, feedback] = await Promise.all([
       withCallValues(page.items.map(withReadableTimes), project, maxValueChars, context),
       withFallback(

@@ -163,3 +163,37 @@ describe.each(services)('summarize_queue with annotators on $name', (service) =>
     expect(byBoth.tables[0].columns).toEqual(['day', 'items', service.nameOf('ada'), service.nameOf('bob')]);
   });
 });
+
+describe.each(services)('guidelines on $name', (service) => {
+  it('have a version, which a judgement knows', async () => {
+    const { queue_id, judged } = await guidedQueue(service, 'Guided');
+    expect(await judged()).toEqual([{ done: 1 }, { tone: '8c294dd9' }]);
+    expect(await judged()).toEqual([{ unchanged: 1 }, { tone: '8c294dd9' }]);
+    const { queues } = await service.ada.call('list_queues', { name: 'Guided' });
+    expect(queues).toMatchObject([{ id: queue_id, guidelines_version: '8c294dd9' }]);
+  });
+});
+
+describe('guidelines that have changed', () => {
+  it('make the same value a new judgement', async () => {
+    const [embedded] = services;
+    const { queue_id, judged } = await guidedQueue(embedded!, 'Guided anew');
+    expect(await judged()).toEqual([{ done: 1 }, { tone: '8c294dd9' }]);
+    await embedded!.describeQueue(queue_id, 'Be kind and short.');
+    expect(await judged()).toEqual([{ done: 1 }, { tone: '694707a4' }]);
+  });
+});
+
+/** Creates a queue with guidelines and one item. `judged` judges it as kind, and returns the counts and the versions that the judge followed. */
+async function guidedQueue({ ada, nameOf }: (typeof services)[number], name: string) {
+  const { queue_id } = await ada.call('create_queue', { name, guidelines: 'Be kind.' });
+  await ada.call('add_queue_items', { queue_id, call_ids: ['call-0'], confirm: true });
+  const [{ id: item_id }] = (await ada.call('query_queue_items', { queue_id })).items;
+  const judged = async () => {
+    const items = [{ item_id, judgements: { tone: 'kind' } }];
+    const { counts } = await ada.call('update_queue_items', { queue_id, items });
+    const page = await ada.call('query_queue_items', { queue_id, include_judgements: true, fields: ['guidelines'] });
+    return [counts, page.items[0].guidelines[nameOf('ada')]];
+  };
+  return { queue_id, judged };
+}

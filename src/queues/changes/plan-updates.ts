@@ -16,8 +16,14 @@ import {
   noteType,
 } from '../judgements.ts';
 import type { QueueAccess } from '../queue-access.ts';
-import { type JudgementType, judgementType, type QueueField, readQueueFields } from '../queue-fields.ts';
-import { shownFields, shownItem, stateAndAnnotator } from '../shown-items.ts';
+import {
+  type JudgementType,
+  judgementType,
+  type QueueField,
+  type QueueRules,
+  readQueueRules,
+} from '../queue-fields.ts';
+import { shownItem, shownRules, stateAndAnnotator } from '../shown-items.ts';
 
 /** A change of an item. */
 export interface Change {
@@ -68,19 +74,19 @@ export function dependsOnFeedback({ judgements, note, retract, gold }: Change): 
 }
 
 /**
- * Reads the fields that changes need, as they were shown with `asOf` if that is known.
+ * Reads the rules that changes need, as they were shown with `asOf` if that is known.
  * @throws HeddleError `not_found` for an unknown queue, `invalid_arguments` for judgements that the queue does not take.
  */
-export async function fieldsForChanges(
+export async function rulesForChanges(
   changes: readonly LocatedChange[],
   queue: QueueAccess,
   asOf: string | undefined,
-): Promise<readonly QueueField[]> {
-  if (!changes.some(({ change }) => change.judgements || change.retract || change.gold)) return [];
-  const shown = asOf === undefined ? undefined : shownFields(queue, asOf);
-  const fields = shown ?? (await readQueueFields(queue.id, queue.project, queue.service));
-  const detail = changes.flatMap((change) => faultsOf(change, fields));
-  if (detail.length === 0) return fields;
+): Promise<QueueRules> {
+  if (!changes.some(({ change }) => change.judgements || change.retract || change.gold)) return { fields: [] };
+  const shown = asOf === undefined ? undefined : shownRules(queue, asOf);
+  const rules = shown ?? (await readQueueRules(queue.id, queue.project, queue.service));
+  const detail = changes.flatMap((change) => faultsOf(change, rules.fields));
+  if (detail.length === 0) return rules;
   throw new HeddleError({
     code: 'invalid_arguments',
     message: `Nothing was changed. ${detail[0]!.msg}.`,
@@ -115,7 +121,7 @@ function faultsOf({ change, loc }: LocatedChange, fields: readonly QueueField[])
 export async function planUpdates(
   work: readonly { item: QueueItem; change: Change }[],
   feedback: readonly StoredFeedback[],
-  fields: readonly QueueField[],
+  { fields, guidelines }: QueueRules,
   conditions: ItemConditions,
   queue: QueueAccess,
 ): Promise<Update[]> {
@@ -139,10 +145,12 @@ export async function planUpdates(
     const own = given.filter((judgement) => isOwn(judgement, queue));
     for (const [name, value] of Object.entries(change.judgements ?? {})) {
       const latest = own.findLast(({ field }) => field === name);
-      if (latest && isSame(latest.value, value)) continue;
+      // The same value under other guidelines is a judgement of its own.
+      const isOfOtherRules = latest?.guidelines !== undefined && latest.guidelines !== guidelines;
+      if (latest && isSame(latest.value, value) && !isOfOtherRules) continue;
       const type = judgementType(name, value, fields) as JudgementType;
       const id = judgementId({ call_id: item.call_id, field: name, value }, latest?.id, tag, queue);
-      update.feedback.push({ ...author, ...type, payload: { value }, id });
+      update.feedback.push({ ...author, ...type, payload: { value, ...(guidelines && { guidelines }) }, id });
     }
     // All judgements of a field are deleted, or an earlier one would count again.
     const retracted = own.filter(({ field }) => change.retract?.includes(field));
