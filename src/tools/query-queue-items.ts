@@ -87,14 +87,18 @@ Example: {"queue_id":"support-triage","filter":{"annotation_states":["unstarted"
     const { feedback, hasMore, as_of } = page;
     const items = page.items.map(withReadableTimes);
     if (items.length === 0 && args.limit > 0) return emptyPage(args, queue);
-    const shown = include_call ? await withCallValues(items, project, max_value_chars, context) : items;
+    const withValues = include_call ? await withCallValues(items, project, max_value_chars, context) : items;
     const given = include_judgements ? givenFeedback(feedback, args.filter ?? {}) : undefined;
-    const judged = given ? shown.map((item): Item => ({ ...item, judgements: {}, ...given.get(item.call_id) })) : shown;
+    const judged = given
+      ? withValues.map((item): Item => ({ ...item, judgements: {}, ...given.get(item.call_id) }))
+      : withValues;
     const defaults = include_judgements ? defaultFieldsWithJudgements : defaultFields;
     const always = ['id', 'annotation_state', ...addedFields];
     const known = [...Object.keys(queueItem.shape), ...(include_judgements ? feedbackFields : [])];
+    const { omitted_fields, ...shown } = showRows(judged, { fields, defaults, always, known });
     return {
-      ...itemPage(showRows(judged, { fields, defaults, always, known }), offset, hasMore),
+      // Every page of a queue has the same ones.
+      ...itemPage({ ...shown, ...(offset === 0 && omitted_fields && { omitted_fields }) }, offset, hasMore),
       as_of,
     };
   },

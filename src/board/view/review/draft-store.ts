@@ -34,7 +34,7 @@ export class DraftStore {
     const unnamed = `${prefix}${JSON.stringify([project_id, id, '', ...kind])} `;
     this.#scope = scope;
     this.#known.clear();
-    // What was decided before the account was known is this account's.
+    // Decisions made before the account was known are this account's.
     if (name !== '') for (const key of this.#keys(unnamed)) this.#rename(key, scope + key.slice(unnamed.length));
   }
 
