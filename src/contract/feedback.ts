@@ -10,6 +10,12 @@ export const annotationFeedbackType = (field: string): string => `wandb.annotati
 /** Returns the feedback type of values that settle disputes about a field; it is heddle's own. */
 export const goldFeedbackType = (field: string): string => `heddle.gold.${field}`;
 
+/** Returns the feedback type of judgements in a queue without fields, which the service would refuse as annotations. */
+export const freeJudgementType = (name: string): string => `heddle.judgement.${name}`;
+
+/** The beginnings of the types of judgements, which end with the field. */
+export const judgementTypes: readonly string[] = [annotationFeedbackType(''), freeJudgementType('')];
+
 const createFeedbackRequest = z.object({
   project_id: projectId,
   weave_ref: z.string().describe('Reference to the call.'),

@@ -12,8 +12,10 @@ import { valueAt } from '../text/call-values.ts';
 import { shortName } from '../text/names.ts';
 import { lastName, nearestPaths } from '../text/nearest-paths.ts';
 import { pluralize } from '../text/page.ts';
+import { emptyFilterHint, hasValue, type ItemsFilter, isByNamed } from './items-filter.ts';
 import { goldOf, type Judgement, judgementsOf, latestJudgements, type Note, notesOf } from './judgements.ts';
-import { emptyFilterHint, hasValue, type ItemsFilter, isByAnnotator, matchingItems } from './matching-items.ts';
+import { matchingItems } from './matching-items.ts';
+import type { QueueAccess } from './queue-access.ts';
 import { requireAnnotators } from './require-annotators.ts';
 import { requireField } from './require-field.ts';
 import { requireQueue } from './require-queue.ts';
@@ -60,12 +62,12 @@ export async function rowsOfQueue(
   project: string,
   context: CallContext,
 ): Promise<QueueRows> {
-  const { queue_id, filter = {}, expected = 'latest' } = selection;
+  const { queue_id, expected = 'latest' } = selection;
   const mapped =
     selection.map && Object.entries(selection.map).map(([column, path]) => [column, sourceOf(path)] as const);
   const queue = { ...context, id: queue_id, project };
   const include_feedback = mapped?.some(([, source]) => source.from !== 'call') ?? false;
-  const { items, feedback } = await matchingItems(queue, filter, { include_feedback });
+  const { items, feedback, filter } = await matchingItems(queue, selection.filter ?? {}, { include_feedback });
   if (items.length === 0) {
     await requireQueue(queue_id, project, context.service);
     throw nothingMatches(filter);
@@ -82,7 +84,7 @@ export async function rowsOfQueue(
   for (const [, source] of columns) {
     if (source.from === 'judgement') await requireField(source.field, judgements, queue);
   }
-  const annotated = new AnnotatedValues(feedback, judgements, filter, expected);
+  const annotated = new AnnotatedValues(feedback, filter, expected, queue);
   return makeRows(items, columns, annotated, project, context);
 }
 
@@ -141,12 +143,9 @@ class AnnotatedValues {
   readonly expected: string;
 
   /** @throws HeddleError for an annotator who has judged nothing. */
-  constructor(
-    feedback: readonly StoredFeedback[],
-    judgements: readonly Judgement[],
-    filter: ItemsFilter,
-    expected: string,
-  ) {
+  constructor(feedback: readonly StoredFeedback[], filter: ItemsFilter, expected: string, queue: QueueAccess) {
+    const isMeant = isByNamed(filter, queue);
+    const judgements = judgementsOf(feedback);
     this.expected = expected;
     this.#choose = chooses.get(expected) ?? latestOf;
     const [annotator] = chooses.has(expected)
@@ -155,14 +154,11 @@ class AnnotatedValues {
     for (const judgement of expected === 'gold' ? goldOf(feedback) : latestJudgements(judgements)) {
       if (annotator !== undefined && judgement.annotator !== annotator) continue;
       // Of several annotators, one that the filter did not select does not count.
-      const isSelected =
-        isByAnnotator(judgement, filter) && (judgement.field !== filter.field || hasValue(judgement, filter));
+      const isSelected = isMeant(judgement) && (judgement.field !== filter.field || hasValue(judgement, filter));
       if (expected === 'latest' && !isSelected) continue;
       appendTo(this.#judgements, keyOf(judgement.call_id, judgement.field), judgement);
     }
-    for (const note of notesOf(feedback)) {
-      if (isByAnnotator(note, filter)) this.#notes.set(note.call_id, note);
-    }
+    for (const note of notesOf(feedback).filter(isMeant)) this.#notes.set(note.call_id, note);
   }
 
   /** Returns the value of a field, and whether it is the latest of several. */

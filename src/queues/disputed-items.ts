@@ -10,11 +10,11 @@ import { rememberItems } from './shown-items.ts';
 
 /** Reads a page of the items on which annotators differ and which no gold settles, the worst first. */
 export async function readDisputedPage(
-  { filter = {}, limit, offset = 0, include_own_state }: ItemPageRequest,
+  { filter: given = {}, limit, offset = 0, include_own_state }: ItemPageRequest,
   queue: QueueAccess,
 ): Promise<ItemPage> {
   const readAtMs = Date.now();
-  const { items, feedback } = await matchingItems(queue, filter, { include_feedback: true, include_own_state });
+  const { items, feedback, filter } = await matchingItems(queue, given, { include_feedback: true, include_own_state });
   const itemsByCall = new Map(items.map((item) => [item.call_id, item]));
   const judgements = latestJudgements(judgementsOf(feedback)).filter(({ call_id }) => itemsByCall.has(call_id));
   const fields = await readQueueFields(queue.id, queue.project, queue.service);
@@ -29,6 +29,7 @@ export async function readDisputedPage(
     feedback,
     hasMore: disagreements.size > offset + limit,
     as_of: rememberItems(queue, readAtMs, page),
+    filter,
     disputes: new Map(disputed.map(([id, list]) => [id, disputesOf(list)])),
   };
 }

@@ -1,8 +1,9 @@
 import type { StoredFeedback } from '../contract/feedback.ts';
 import { appendTo } from '../core/append-to.ts';
 import { cell, memberPair } from '../text/compact-table.ts';
+import { hasValue, type ItemsFilter, isByNamed } from './items-filter.ts';
 import { byCall, goldOf, type Judgement, judgementsOf, latestJudgements, notesOf } from './judgements.ts';
-import { hasValue, type ItemsFilter, isByAnnotator, isByAnnotatorInField } from './matching-items.ts';
+import type { QueueAccess } from './queue-access.ts';
 
 type Members = Record<string, unknown>;
 
@@ -25,12 +26,20 @@ export interface GivenFeedback {
  * Returns what was given on items, by recorded call: gold, and of judgements and notes those that the filter selects. A judgement
  * that was replaced is left out.
  */
-export function givenFeedback(feedback: readonly StoredFeedback[], filter: ItemsFilter): Map<string, GivenFeedback> {
+export function givenFeedback(
+  feedback: readonly StoredFeedback[],
+  filter: ItemsFilter,
+  queue: QueueAccess,
+): Map<string, GivenFeedback> {
+  const isMeant = isByNamed(filter, queue);
   const selected = latestJudgements(judgementsOf(feedback)).filter(
-    (judgement) => isByAnnotatorInField(judgement, filter) && hasValue(judgement, filter),
+    (judgement) =>
+      isMeant(judgement) &&
+      (filter.field === undefined || judgement.field === filter.field) &&
+      hasValue(judgement, filter),
   );
   const judgements = byCall(selected);
-  const notes = byCall(notesOf(feedback).filter((note) => isByAnnotator(note, filter)));
+  const notes = byCall(notesOf(feedback).filter(isMeant));
   const gold = byCall(goldOf(feedback));
   const calls = new Set([...judgements.keys(), ...notes.keys(), ...gold.keys()]);
   return new Map(

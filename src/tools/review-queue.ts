@@ -1,6 +1,5 @@
 import * as z from 'zod';
 import { withFallback } from '../client/with-fallback.ts';
-import { pathSegment } from '../contract/identifiers.ts';
 import { readDisputedPage } from '../queues/disputed-items.ts';
 import {
   type ItemPage,
@@ -10,7 +9,7 @@ import {
   withCallValues,
   withReadableTimes,
 } from '../queues/item-pages.ts';
-import { itemsFilter } from '../queues/matching-items.ts';
+import { itemsFilter } from '../queues/items-filter.ts';
 import { type OwnFeedback, ownFeedback, readOwnFeedback } from '../queues/own-feedback.ts';
 import { itemCounts, ownStateOf } from '../queues/own-progress.ts';
 import {
@@ -26,7 +25,7 @@ import { errorMember } from '../records/error-member.ts';
 import { cutValue } from '../text/call-values.ts';
 import { cell } from '../text/compact-table.ts';
 import { pageArguments, pageMembers, pagePosition, pluralize, renderPage } from '../text/page.ts';
-import { defineTool, projectArgument, projectOf } from './definition/tool.ts';
+import { defineTool, projectArgument, projectOf, queueArgument } from './definition/tool.ts';
 
 const reviewFilter = itemsFilter.extend({
   unfinished_by_me: z.boolean().optional(),
@@ -36,7 +35,7 @@ const reviewFilter = itemsFilter.extend({
 export type ReviewFilter = z.output<typeof reviewFilter>;
 
 const input = z.strictObject({
-  queue_id: pathSegment.describe('Id of the queue.'),
+  queue_id: queueArgument.describe('Id or name of the queue.'),
   project_id: projectArgument('Project of the queue'),
   filter: reviewFilter
     .optional()
@@ -131,7 +130,7 @@ Example: {"queue_id":"support-triage"}`,
     const { limit } = args;
     const query = { ...args, filter: conditions, isUnfinishedOnly, include_own_state: true };
     const readPage = disagreement ? readDisputedPage : readItemPage;
-    const page: Omit<ItemPage, 'feedback'> =
+    const page: Omit<ItemPage, 'feedback' | 'filter'> =
       limit === undefined
         ? { items: [], hasMore: false, as_of: service.facts.now() }
         : await readPage({ ...query, limit }, access);

@@ -1,4 +1,5 @@
 import { describe, expect, it } from 'vitest';
+import type { ServiceClient } from '../../src/client/service-client.ts';
 import { givenFeedback, judgementLine } from '../../src/queues/given-feedback.ts';
 
 const feedback = (id: string, feedback_type: string, payload: Record<string, unknown>, wb_user_id = 'ana') => ({
@@ -9,6 +10,9 @@ const feedback = (id: string, feedback_type: string, payload: Record<string, unk
   created_at: `2026-01-01T00:00:0${id}`,
   wb_user_id,
 });
+
+/** A queue whose account is not known. */
+const queue = { id: 'q', project: 'team/project', service: { facts: {} } as ServiceClient, clientName: undefined };
 
 const given = [
   feedback('1', 'wandb.annotation.severity', { value: 4 }),
@@ -21,7 +25,7 @@ const given = [
 
 describe('givenFeedback', () => {
   it('has the latest judgements by annotator and field, and gold apart from them', () => {
-    expect(givenFeedback(given, {}).get('c1')).toEqual({
+    expect(givenFeedback(given, {}, queue).get('c1')).toEqual({
       judgements: { ana: { severity: 5, correct: true }, ben: { severity: 1 } },
       gold: { severity: 4 },
       gold_reasons: { severity: 'No harm was done.' },
@@ -38,12 +42,12 @@ describe('givenFeedback', () => {
     [{ field: 'correct' }, { ana: { correct: true } }],
     [{ field: 'severity', value: 5 }, { ana: { severity: 5 } }],
   ])('has only the judgements that %j selects', (filter, judgements) => {
-    expect(givenFeedback(given, filter).get('c1')!.judgements).toEqual(judgements);
+    expect(givenFeedback(given, filter, queue).get('c1')!.judgements).toEqual(judgements);
   });
 
   it('keeps annotators and fields with names that objects have already', () => {
     const inherited = feedback('7', 'wandb.annotation.__proto__', { value: 1 }, 'constructor');
-    const { judgements } = givenFeedback([inherited], {}).get('c1')!;
+    const { judgements } = givenFeedback([inherited], {}, queue).get('c1')!;
     expect(JSON.stringify(judgements)).toBe('{"constructor":{"__proto__":1}}');
   });
 });
