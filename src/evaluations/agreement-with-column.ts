@@ -3,7 +3,8 @@ import { appendTo } from '../core/append-to.ts';
 import { parseFencedJson } from '../core/json/fenced-json.ts';
 import { isJsonObject } from '../core/json/json-object.ts';
 import { ownMember } from '../core/json/member-at.ts';
-import { agreementFigures, type ClassPair } from '../core/statistics/agreement.ts';
+import { agreementFigures } from '../core/statistics/agreement.ts';
+import type { ClassPair } from '../core/statistics/kappa.ts';
 import type { ScoreValue } from '../core/statistics/score-lists.ts';
 import { cutValue } from '../text/call-values.ts';
 import { rowScores } from './compare-runs.ts';
@@ -21,6 +22,7 @@ export const scorerAgreement = z.object({
   n: z.int().describe('Rows in which both have a value.'),
   percent: z.number(),
   kappa: z.number().optional(),
+  kappa_interval: z.tuple([z.number(), z.number()]).optional().describe('95 %.'),
   no_kappa: z.string().optional().describe('Why kappa is undefined.'),
   classes: z.array(z.string()),
   confusion: z.array(z.array(z.int())).describe('Row: class of the expected column. Column: class of the scorer.'),

@@ -55,7 +55,7 @@ const cases: Case[] = [
     question: 'which judgements there are',
     tool: 'query_queue_items',
     args: { queue_id, filter: { annotation_states: ['completed'] }, limit: 1, include_judgements: true },
-    facts: [[/judgements\n.*\t\[\]/, /"judgements":\[\]/]],
+    facts: [[/judgements\n.*\tnone/, /"judgements":\{\}/]],
   },
   {
     question: 'how many rows are left out, what they sum up to, and where they begin',

@@ -240,6 +240,7 @@ describe('read_evaluation', () => {
         n: 10,
         percent: 70,
         kappa: 0.4,
+        kappa_interval: [-0.157, 0.957],
         classes: ['true', 'false'],
         confusion: [
           [4, 1],

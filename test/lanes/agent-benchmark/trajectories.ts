@@ -365,7 +365,8 @@ export const trajectories: Record<string, { good: Trajectory; bad: BadTrajectory
           const queue_id = yield* queueNamed('Second opinions');
           const page = yield* call('query_queue_items', { queue_id, include_judgements: true, limit: 20 });
           const disputed = page.items.filter(
-            ({ judgements: [first, second] }: { judgements: { value: boolean }[] }) => first!.value !== second!.value,
+            ({ judgements }: { judgements: object }) =>
+              new Set(Object.values(judgements).map((values) => JSON.stringify(values))).size > 1,
           );
           const ids = disputed.map(({ id }: Item) => id);
           yield* discuss(queue_id, ids, 100 - ids.length * 5);

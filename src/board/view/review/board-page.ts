@@ -5,6 +5,7 @@ import { mark } from '../shared/mark.ts';
 import { statusLine } from '../shared/view.ts';
 import { plainText, visibleText } from '../shared/visible-text.ts';
 import { textView } from '../values/text-view.ts';
+import { fieldsOf } from './draft.ts';
 import { FieldForm } from './field-form.ts';
 import { type FilterKind, kindOf } from './filters.ts';
 import { ItemCard } from './item-card.ts';
@@ -79,6 +80,7 @@ function toolbar(board: Board): ComponentChild[] {
   const kinds = new Map<FilterKind, string>([
     ['todo', 'To do'],
     ['all', 'All items'],
+    ['disputes', 'Disputes'],
   ]);
   if (kindOf(asked) === 'given') kinds.set('given', 'As asked');
   const raw = h('input', {
@@ -125,7 +127,8 @@ function feed(board: Board): ComponentChild {
     if (!isList && id !== current) return [];
     const place = { position: index + 1, number: first + index, setSize, isCurrent: id === current };
     const shape = { isAlone: !isList, isRaw, total };
-    return [h(ItemCard, { key: id, card, ...place, ...shape, fields, canWrite, account, formats, board })];
+    const own = fieldsOf(fields, card.item);
+    return [h(ItemCard, { key: id, card, ...place, ...shape, fields: own, canWrite, account, formats, board })];
   });
   const attributes = { role: 'feed', 'aria-label': 'Items', 'aria-busy': isBusy, hidden: shown.length === 0 };
   return h('div', { class: cards.size > manyCards ? 'feed long' : 'feed', ...attributes }, shown);

@@ -1,5 +1,5 @@
 import { type ComponentChild, render } from 'preact';
-import type { GivenFeedback } from '../../../queues/judgements.ts';
+import type { GivenFeedback } from '../../../queues/given-feedback.ts';
 import type { FieldDefinition } from '../../../queues/queue-fields.ts';
 import type { Claim } from '../../../tools/claim-queue-items.ts';
 import type { QueuePage } from '../../../tools/list-queues.ts';
@@ -14,7 +14,7 @@ import { countOf } from '../shared/labels.ts';
 import { connecting, View } from '../shared/view.ts';
 import { plainText } from '../shared/visible-text.ts';
 import { isCut } from '../values/value-view.ts';
-import { draftedChange, emptyDraft, isEmpty } from './draft.ts';
+import { draftedChange, emptyDraft, fieldsOf, isEmpty } from './draft.ts';
 import { DraftStore } from './draft-store.ts';
 import { type FilterKind, filterOf, kindOf, toDo } from './filters.ts';
 import { listenToKeys } from './keyboard.ts';
@@ -117,6 +117,12 @@ export class Board extends View<ReviewState> {
   /** Loads the first page, with a filter that the person chose or else the same one. */
   reload(kind?: FilterKind): void {
     const { page, asked } = this.state;
+    // A draft of the one is a judgement, of the other gold.
+    const isOther = kind && (kind === 'disputes') !== (this.state.kind === 'disputes');
+    if (isOther && stagedCards(this.state).length > 0) {
+      this.announce('Write what you have decided first.');
+      return;
+    }
     if (kind) this.update((state) => ({ ...state, kind }));
     const filter = kind && filterOf(kind, page?.filter ?? {}, asked);
     void this.load(() => this.#loadPage(filter && { filter }));
@@ -188,16 +194,17 @@ export class Board extends View<ReviewState> {
   /** Loads the judgements of all annotators. */
   async loadGiven(id: string): Promise<void> {
     const { id: queue_id, project_id } = this.state.page!.queue;
-    const query = { filter: { id }, include_judgements: true, fields: ['id'], limit: 1 };
+    const query = { filter: { id }, include_judgements: true, fields: ['notes'], limit: 1 };
     this.#set(id, { given: 'Loading …' });
     try {
-      const { items } = await this.call<{ items: { judgements?: GivenFeedback[] }[] }>('query_queue_items', {
+      const { items } = await this.call<{ items: Partial<GivenFeedback>[] }>('query_queue_items', {
         queue_id,
         project_id,
         ...query,
       });
-      const given = items[0]?.judgements ?? [];
-      this.#set(id, { given: given.length > 0 ? given : 'No one has judged this item yet.' });
+      const { judgements = {}, ...rest } = items[0] ?? {};
+      const isJudged = Object.keys({ ...judgements, ...rest.notes, ...rest.gold }).length > 0;
+      this.#set(id, { given: isJudged ? { judgements, ...rest } : 'No one has judged this item yet.' });
     } catch {
       this.#set(id, { given: 'This could not be read. Close and open it to try again.' });
     }
@@ -212,7 +219,8 @@ export class Board extends View<ReviewState> {
   async reread(id: string): Promise<void> {
     this.#set(id, { isRereading: true });
     try {
-      const page = await this.#review({ filter: { id }, limit: 1 });
+      const { disagreement } = this.state.page!.filter;
+      const page = await this.#review({ filter: { id, ...(disagreement && { disagreement }) }, limit: 1 });
       this.update(withReread, page);
       if (page.items.length > 0) cardElement(this.state, id)?.focus();
     } catch (error) {
@@ -453,8 +461,11 @@ export class Board extends View<ReviewState> {
   }
 
   #moveActive(by: number): void {
-    const { current = '', cards, fields } = this.state;
-    const { active = 0 } = cards.get(current) ?? {};
+    const { current = '', cards } = this.state;
+    const card = cards.get(current);
+    if (!card) return;
+    const { active, item } = card;
+    const fields = fieldsOf(this.state.fields, item);
     const next = Math.min(Math.max(active + by, 0), fields.length - 1);
     this.activate(current, next);
     this.announce(plainText(fields[next]?.name ?? ''));
