@@ -11,6 +11,11 @@ export const pageMetafiles = [];
 /** Methods of the Markdown parser that read links, HTML and character references. */
 const unmetMethods =
   /parse(LinkTitle|LinkDestination|LinkLabel|OpenBracket|Reference|Autolink|HtmlTag|Entity): parse\1,/g;
+/** The function of the Markdown parser that begins blocks of HTML. */
+const unmetBlock = /\/\/ HTML block\n\s*function[\s\S]*?(?=\/\/ Setext heading)/;
+/** The patterns that only these need. */
+const unmetPatterns =
+  /^var (?:reHtmlTag = common\.reHtmlTag|(?:reHtmlBlockOpen|reEmailAutolink|reAutolink|reLinkDestinationBraces) =[\s\S]*?);\n/gm;
 
 /**
  * Leaves out what a page never calls of its Markdown parser: its writers of HTML, a substitute for `String.fromCodePoint`, and what
@@ -28,8 +33,13 @@ const parserOnly = {
       path,
       namespace: 'never-called',
     }));
-    builder.onLoad({ filter: /\/commonmark\/lib\/inlines\.js$/ }, ({ path }) => ({
-      contents: readFileSync(path, 'utf8').replaceAll(unmetMethods, ''),
+    builder.onLoad({ filter: /\/commonmark\/lib\/(blocks|common|inlines)\.js$/ }, ({ path }) => ({
+      contents: readFileSync(path, 'utf8')
+        .replaceAll(unmetMethods, '')
+        .replace(unmetBlock, '')
+        .replaceAll(unmetPatterns, '')
+        // Those that only served what was left out go too.
+        .replaceAll('new RegExp(', '/* @__PURE__ */ new RegExp('),
     }));
     builder.onLoad({ filter: /\/commonmark\/lib\/from-code-point\.js$/ }, () => ({
       contents: 'export default String.fromCodePoint;',

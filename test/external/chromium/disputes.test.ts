@@ -51,7 +51,7 @@ describe.skipIf(!hasChromium)('disputes on the board', () => {
     await page.keyboard.press('2');
     expect(await card.locator('.item-values').innerText()).toContain('Question 0');
     await page.locator('select').first().selectOption('todo');
-    await says(page, 'Write what you have decided first.');
+    await says(page, 'Write your decisions first.');
     await card.first().focus();
     await page.keyboard.press('Enter');
     await says(page, '1 item written.');

@@ -120,7 +120,7 @@ export class Board extends View<ReviewState> {
     // A draft of the one is a judgement, of the other gold.
     const isOther = kind && (kind === 'disputes') !== (this.state.kind === 'disputes');
     if (isOther && stagedCards(this.state).length > 0) {
-      this.announce('Write what you have decided first.');
+      this.announce('Write your decisions first.');
       return;
     }
     if (kind) this.update((state) => ({ ...state, kind }));
