@@ -8,7 +8,7 @@ import type { ChangedQueue } from '../../../tools/update-queue.ts';
 import type { UpdateResult } from '../../../tools/update-queue-items.ts';
 import { pageSize, queuePageSize } from '../../page-sizes.ts';
 import { describeFailure } from '../shared/describe-error.ts';
-import { type Arguments, dataOf, type ToolResult } from '../shared/host.ts';
+import { type Arguments, dataOf, type Host, type HostEvents, type ToolResult } from '../shared/host.ts';
 import { countOf } from '../shared/labels.ts';
 import { connecting, View } from '../shared/view.ts';
 import { plainText } from '../shared/visible-text.ts';
@@ -56,9 +56,12 @@ export class Board extends View<ReviewState> {
   #loading: Promise<void> | undefined;
   #waiting: (() => void)[] | undefined;
 
-  /** @param draw returns the page for the state of the board. */
-  constructor(root: HTMLElement, draw: (board: Board) => ComponentChild[]) {
-    super('heddle board', { ...connecting, ...emptyBoard }, () => render(draw(this), root));
+  /**
+   * @param draw returns the page for the state of the board.
+   * @param connect see {@link View}.
+   */
+  constructor(root: HTMLElement, draw: (board: Board) => ComponentChild[], connect?: (events: HostEvents) => Host) {
+    super('heddle board', { ...connecting, ...emptyBoard }, () => render(draw(this), root), connect);
     root.className = this.host.isChat ? 'in-chat' : 'in-browser';
     listenToKeys({
       hasSingleKeys: () => this.state.hasSingleKeys,
@@ -190,11 +193,6 @@ export class Board extends View<ReviewState> {
     }
   }
 
-  /** Logs the person out; what is not written stays in this browser. */
-  logOut(): void {
-    this.host.logOut?.().catch((error) => this.announceFailure(error));
-  }
-
   /** Reads an item again that was refused; what the person decided stays on its card. */
   async reread(id: string): Promise<void> {
     this.#set(id, { isRereading: true });
@@ -313,11 +311,11 @@ export class Board extends View<ReviewState> {
   }
 
   async #chooseQueue(isAsked = false): Promise<void> {
-    const { queues, other_projects: projects } = await this.call<QueuePage>('list_queues', { limit: queuePageSize });
+    const { queues } = await this.call<QueuePage>('list_queues', { limit: queuePageSize });
     const [only, second] = queues;
-    if (only && !second && !isAsked && !(this.host.logOut && projects)) return this.open({ queue_id: only.id });
+    if (only && !second && !isAsked) return this.open({ queue_id: only.id });
     const message = queues.length === 0 ? 'There are no queues.' : 'Choose a queue.';
-    this.update((state) => ({ ...state, queues, projects, message }));
+    this.update((state) => ({ ...state, queues, message }));
   }
 
   async #loadPage(more: Arguments = {}): Promise<void> {
