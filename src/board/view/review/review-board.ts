@@ -101,7 +101,12 @@ export class Board extends View<ReviewState> {
   }
 
   receive(result: ToolResult): void {
-    if (!this.state.page) this.#show(dataOf<Review>(result));
+    if (this.state.page) return;
+    const review = dataOf<Review>(result);
+    const { queue, filter } = review;
+    if (review.items.length > 0) this.#show(review);
+    // What the model reads has no items; the page asks for them with the arguments, which chats send first.
+    else if (!this.arguments) this.open({ queue_id: queue.id, project_id: queue.project_id, filter });
   }
 
   /** Loads the first page, with a filter that the person chose or else the same one. */
