@@ -10,7 +10,7 @@ import { FieldForm } from './field-form.ts';
 import { type FilterKind, kindOf } from './filters.ts';
 import { ItemCard } from './item-card.ts';
 import { shortcuts } from './keyboard.ts';
-import { otherProjects, queueTable } from './queue-table.ts';
+import { queueTable } from './queue-table.ts';
 import type { Board } from './review-board.ts';
 import { firstPlace, placesOf, selectAll, stagedCards, toDoOf } from './review-state.ts';
 import { theEnd } from './the-end.ts';
@@ -31,7 +31,6 @@ export function boardPage(board: Board): ComponentChild[] {
     h('header', { class: 'bar' }, barOf(board)),
     h('div', { class: 'line toolbar', hidden: !page }, page && toolbar(board)),
     !page && queues && queueTable(board, queues),
-    !page && otherProjects(board),
     !page && isBusy && h('div', { class: 'skeleton' }),
     page?.can_write && fields.length === 0 && h(FieldForm, { board }),
     feed(board),
@@ -41,9 +40,7 @@ export function boardPage(board: Board): ComponentChild[] {
   ];
 }
 
-function barOf(board: Board): ComponentChild[] {
-  const { page, formats } = board.state;
-  const { host } = board;
+function barOf({ state: { page, formats }, host }: Board): ComponentChild[] {
   const { name = 'Queues', guidelines, total } = page?.queue ?? {};
   const finished = (total ?? 0) - toDoOf(page?.queue ?? {});
   const progress = total !== undefined && [
@@ -70,7 +67,6 @@ function barOf(board: Board): ComponentChild[] {
     h('p', { class: 'progress', hidden: !progress }, progress),
     guidelines && rules,
     page?.account !== undefined && h('span', { class: 'account' }, 'You are ', h('b', {}, plainText(page.account))),
-    host.logOut && button('Log out', () => board.logOut(), { class: 'quiet' }),
   ];
 }
 

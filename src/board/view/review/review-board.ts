@@ -9,7 +9,7 @@ import type { ChangedQueue } from '../../../tools/update-queue.ts';
 import type { UpdateResult } from '../../../tools/update-queue-items.ts';
 import { claimMinutes, pageSize, queuePageSize } from '../../page-sizes.ts';
 import { describeFailure } from '../shared/describe-error.ts';
-import { type Arguments, dataOf, ToolFailure, type ToolResult } from '../shared/host.ts';
+import { type Arguments, dataOf, type Host, type HostEvents, ToolFailure, type ToolResult } from '../shared/host.ts';
 import { countOf } from '../shared/labels.ts';
 import { connecting, View } from '../shared/view.ts';
 import { plainText } from '../shared/visible-text.ts';
@@ -63,9 +63,12 @@ export class Board extends View<ReviewState> {
   /** When the claims on the items are prolonged with the next change; never if there are none. */
   #prolongAtMs = Infinity;
 
-  /** @param draw returns the page for the state of the board. */
-  constructor(root: HTMLElement, draw: (board: Board) => ComponentChild[]) {
-    super('heddle board', { ...connecting, ...emptyBoard }, () => render(draw(this), root));
+  /**
+   * @param draw returns the page for the state of the board.
+   * @param connect see {@link View}.
+   */
+  constructor(root: HTMLElement, draw: (board: Board) => ComponentChild[], connect?: (events: HostEvents) => Host) {
+    super('heddle board', { ...connecting, ...emptyBoard }, () => render(draw(this), root), connect);
     root.className = this.host.isChat ? 'in-chat' : 'in-browser';
     listenToKeys({
       hasSingleKeys: () => this.state.hasSingleKeys,
@@ -210,11 +213,6 @@ export class Board extends View<ReviewState> {
     }
   }
 
-  /** Logs the person out; what is not written stays in this browser. */
-  logOut(): void {
-    this.host.logOut?.().catch((error) => this.announceFailure(error));
-  }
-
   /** Reads an item again that was refused; what the person decided stays on its card. */
   async reread(id: string): Promise<void> {
     this.#set(id, { isRereading: true });
@@ -336,11 +334,11 @@ export class Board extends View<ReviewState> {
   }
 
   async #chooseQueue(isAsked = false): Promise<void> {
-    const { queues, other_projects: projects } = await this.call<QueuePage>('list_queues', { limit: queuePageSize });
+    const { queues } = await this.call<QueuePage>('list_queues', { limit: queuePageSize });
     const [only, second] = queues;
-    if (only && !second && !isAsked && !(this.host.logOut && projects)) return this.open({ queue_id: only.id });
+    if (only && !second && !isAsked) return this.open({ queue_id: only.id });
     const message = queues.length === 0 ? 'There are no queues.' : 'Choose a queue.';
-    this.update((state) => ({ ...state, queues, projects, message }));
+    this.update((state) => ({ ...state, queues, message }));
   }
 
   async #loadPage(more: Arguments = {}): Promise<void> {
