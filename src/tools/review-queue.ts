@@ -8,6 +8,7 @@ import {
   withReadableTimes,
 } from '../queues/item-pages.ts';
 import { itemsFilter } from '../queues/items-filter.ts';
+import { requireKnownNames, withWholeNames } from '../queues/known-names.ts';
 import { type OwnFeedback, ownFeedback, readOwnFeedback } from '../queues/own-feedback.ts';
 import { itemCounts, ownStateOf } from '../queues/own-progress.ts';
 import { fieldSummaries, readFieldsOfQueues, renderFields, summarizeField } from '../queues/queue-fields.ts';
@@ -114,6 +115,8 @@ Example: {"queue_id":"support-triage"}`,
     const { unfinished_by_me: isUnfinishedOnly = false, ...conditions } = filter;
     const { limit } = args;
     const query = { ...args, filter: conditions, isUnfinishedOnly, include_own_state: true };
+    // A board that is only announced has read no items, which would have told of an unknown name.
+    if (limit === undefined) await requireKnownNames(await withWholeNames(conditions, access), access);
     const page =
       limit === undefined
         ? { items: [], hasMore: false, as_of: service.facts.now() }
