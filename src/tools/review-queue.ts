@@ -10,6 +10,7 @@ import {
   withReadableTimes,
 } from '../queues/item-pages.ts';
 import { itemsFilter } from '../queues/items-filter.ts';
+import { requireKnownNames, withWholeNames } from '../queues/known-names.ts';
 import { type OwnFeedback, ownFeedback, readOwnFeedback } from '../queues/own-feedback.ts';
 import { itemCounts, ownStateOf } from '../queues/own-progress.ts';
 import {
@@ -129,6 +130,8 @@ Example: {"queue_id":"support-triage"}`,
     const { unfinished_by_me: isUnfinishedOnly = false, disagreement = false, ...conditions } = filter;
     const { limit } = args;
     const query = { ...args, filter: conditions, isUnfinishedOnly, include_own_state: true };
+    // A board that is only announced has read no items, which would have told of an unknown name.
+    if (limit === undefined) await requireKnownNames(await withWholeNames(conditions, access), access);
     const readPage = disagreement ? readDisputedPage : readItemPage;
     const page: Omit<ItemPage, 'feedback' | 'filter'> =
       limit === undefined
