@@ -211,9 +211,10 @@ describe.skipIf(!hasChromium)('the results of evaluations in a chat', () => {
       evaluation: 'quality',
       model: 'helper',
       prompt: 'Wait {question}',
-      max_rows: 4,
+      // Rows 0 and 1, which get their answers at once, and two others.
+      sample: { n: 4, seed: 795 },
     });
-    const evaluation = 'quality-first-4';
+    const evaluation = 'quality-sample-4-seed-795';
     const progress = async () => (await runs.client.call('read_evaluation', { evaluation })).runs?.[0];
     await expect.poll(progress, { timeout: 20_000 }).toMatchObject({ status: 'running', completed: 2, total: 4 });
     const { run_id } = await progress();
@@ -234,7 +235,7 @@ describe.skipIf(!hasChromium)('the results of evaluations in a chat', () => {
   });
 
   it('show the error of a prediction, and how many rows only one run has', async () => {
-    const args = { evaluation: 'quality', model: 'helper', prompt: 'Fail {question}', max_rows: 4 };
+    const args = { evaluation: 'quality', model: 'helper', prompt: 'Fail {question}', sample: { n: 4, seed: 7 } };
     const { run_id, status } = await runs.client.call('run_evaluation', args);
     expect(status).toBe('complete with 1 error');
     const { board: view } = await openResults({ run_ids: [runs.baseline, run_id], only: 'failed' });
