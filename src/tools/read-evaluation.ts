@@ -38,12 +38,12 @@ const input = z
       .min(1)
       .max(maxRuns)
       .optional()
-      .describe('Ids or names of baselines; the first is the baseline.'),
+      .describe('Ids or names of baselines, the first is compared with.'),
     evaluation: z.string().min(1).optional().describe('Name or reference, for its newest runs.'),
     compare: z.boolean().optional().describe('Compare the newest two.'),
     expected: z.string().optional().describe("Column with people's judgements: agreement and kappa of each scorer."),
-    only: rowChoice.optional().describe('flaky: rows whose trials differ.'),
-    slice_by: z.string().optional().describe('Column: figures for each of its values.'),
+    only: rowChoice.optional(),
+    slice_by: z.string().optional().describe('Column: figures by value.'),
     limit: z.int().min(1).max(1000).default(10).describe('Maximum number of rows, or of runs of an evaluation.'),
     offset: z.int().min(0).default(0),
     max_value_chars: z.int().min(1).max(1000).default(200),
@@ -90,7 +90,7 @@ export const readEvaluationTool = defineTool({
   title: 'Read results of evaluations',
   groups: ['evaluation'],
   uses: ['listEvaluationRuns', 'queryCalls', 'queryEvaluationResults'],
-  description: `Reads runs: status, figures of each scorer, and rows, the worst first. Of several runs it compares the rows that they share: better, worse, same, and whether that could be chance.
+  description: `Reads runs: status, figures of each scorer, and rows, the worst first. Of several runs it compares the shared rows: better, worse, or chance.
 Example: {"run_ids":["RUN_A","RUN_B"],"only":"changed"}`,
   hints: { readOnlyHint: true, destructiveHint: false, idempotentHint: true, openWorldHint: false },
   view: 'ui://heddle/evaluation',

@@ -68,10 +68,10 @@ const input = z
           .optional(),
       })
       .optional()
-      .describe('Run n rows, drawn by seed (0).'),
+      .describe('Run n random rows.'),
     concurrency: z.int().min(1).max(maxConcurrency).optional(),
-    run_id: z.string().min(1).max(256).optional().describe('Alone: continues waiting for this run.'),
-    baseline: z.string().min(1).max(64).optional().describe('Name for the complete run, like main, instead of its id.'),
+    run_id: z.string().min(1).max(256).optional().describe('Continues waiting.'),
+    baseline: z.string().min(1).max(64).optional().describe('Name for the run, like main.'),
     project_id: projectArgument('Project of the evaluation'),
     dry_run: z.boolean().optional(),
     confirm: z.boolean().optional().describe('The user has agreed.'),

@@ -15,13 +15,21 @@ function sentenceOn(better: number, worse: number, same: number): string {
 
 describe('comparisonSentence', () => {
   it('says by how many points a run is better or worse, with the interval, and which rows were lost', () => {
-    expect(sentenceOn(36, 12, 352)).toBe('better by 6 points (2.7 to 9.6) on 400 rows; 12 rows always passed before and never now');
-    expect(sentenceOn(12, 36, 352)).toBe('worse by 6 points (2.7 to 9.6) on 400 rows; 36 rows always passed before and never now');
+    expect(sentenceOn(36, 12, 352)).toBe(
+      'better by 6 points (2.7 to 9.6) on 400 rows; 12 rows always passed before and never now',
+    );
+    expect(sentenceOn(12, 36, 352)).toBe(
+      'worse by 6 points (2.7 to 9.6) on 400 rows; 36 rows always passed before and never now',
+    );
   });
 
   it('says which difference would show where the one found could be chance', () => {
-    expect(sentenceOn(6, 4, 90)).toBe('could be chance: 2 points better (-4.8 to 9.2) on 100 rows; a difference of 8.8 points would show; 4 rows always passed before and never now');
-    expect(sentenceOn(0, 0, 400)).toBe('no difference: 0 points (-0.9 to 0.9) on 400 rows; 0 rows always passed before and never now');
+    expect(sentenceOn(6, 4, 90)).toBe(
+      'could be chance: 2 points better (-4.8 to 9.2) on 100 rows; a difference of 8.8 points would show; 4 rows always passed before and never now',
+    );
+    expect(sentenceOn(0, 0, 400)).toBe(
+      'no difference: 0 points (-0.9 to 0.9) on 400 rows; 0 rows always passed before and never now',
+    );
   });
 
   it('has no points for numbers, and no numbers for labels', () => {
@@ -29,7 +37,9 @@ describe('comparisonSentence', () => {
       new Map([['stars', 1 + (row % 3)]]),
       new Map([['stars', 2 + (row % 4)]]),
     ]);
-    expect(comparisonSentence(compareScores(numbers)[0]!)).toBe('could be chance: 1.4 better (0.5 to 2.3) on 10 rows; a difference of 1.326 would show');
+    expect(comparisonSentence(compareScores(numbers)[0]!)).toBe(
+      'could be chance: 1.4 better (0.5 to 2.3) on 10 rows; a difference of 1.326 would show',
+    );
     const labels = [1, 2, 3].map((): [RowScores, RowScores] => [
       new Map([['tone', 'kind']]),
       new Map([['tone', 'curt']]),

@@ -130,6 +130,9 @@ function addRun(evaluation: Command): void {
         });
         showProgress('');
         for (const warning of result.warnings ?? []) invocation().stderr.write(`heddle: ${warning}\n`);
+        if (result.baseline !== undefined) {
+          invocation().stderr.write(`heddle: the run is the baseline ${result.baseline} now\n`);
+        }
         await report(result.run_id, options, tools);
       },
       followProgress,
@@ -329,21 +332,25 @@ async function report(
   };
   const failure = failureOf(run, maxErrors);
   // A run without scores has nothing that a threshold could be compared with.
-  const missed =
-    failure === undefined ? [...missedThresholds(run, thresholds), ...(failIfWorse ? worseScorers(results) : [])] : [];
+  const missed = failure === undefined ? missedThresholds(run, thresholds) : [];
+  const worse = failure === undefined && failIfWorse ? worseScorers(results) : [];
+  const reasons = [...missed, ...worse];
   if (junit !== undefined) {
     const all = await readResultsOf([run.run_id], maxJunitRows, tools, {});
-    writeReport(junit, junitReport(all, missed, failure));
+    writeReport(junit, junitReport(all, reasons, failure));
   }
   if (markdown !== undefined) writeReport(markdown, markdownReport(results, missed));
-  const verdict = { passed: missed.length === 0 && failure === undefined, ...(missed.length > 0 && { missed }) };
+  const verdict = {
+    passed: reasons.length === 0 && failure === undefined,
+    ...(reasons.length > 0 && { missed: reasons }),
+  };
   await printResult('read_evaluation', { ...results, ...verdict }, form);
   if (failure !== undefined) throw unfinishedRun(run, failure);
   const { errors, predictions, error } = run;
   if (errors) {
     invocation().stderr.write(`heddle: ${errors} of ${predictions} predictions of ${run.run_id} failed: ${error}\n`);
   }
-  fail(missed);
+  fail(reasons);
 }
 
 function writeReport(file: string, text: string): void {

@@ -4,7 +4,7 @@ import { pluralize } from '../../../text/page.ts';
 import { nameOfRow } from './junit-report.ts';
 import type { Results } from './print-results.ts';
 
-const maxPromptChars = 120;
+const maxChars = 300;
 
 /**
  * Formats results as a summary in Markdown, such as for a pull request: how each run compares with the first, the figures of
@@ -107,7 +107,7 @@ function table(columns: readonly string[], lines: readonly (readonly string[])[]
 
 /** Returns text as a code span: one line, with more backticks around it than it has in a row. */
 function code(text: string): string {
-  const short = text.length > maxPromptChars ? `${text.slice(0, maxPromptChars)}…` : text;
+  const short = text.length > maxChars ? `${text.slice(0, maxChars)}…` : text;
   const line = escapeInvisible(short.toWellFormed().replace(/\s/g, ' '));
   const longest = Math.max(0, ...[...line.matchAll(/`+/g)].map(([run]) => run.length));
   const fence = '`'.repeat(longest + 1);
