@@ -33,6 +33,7 @@ import {
 } from '../evaluations/read-run-results.ts';
 import { renderRuns, renderRunTable } from '../evaluations/render-runs.ts';
 import { figuresOf } from '../evaluations/score-figures.ts';
+import { derivedName } from '../records/derived-name.ts';
 import { knownProjects } from '../records/require-project.ts';
 import { unlistedModel } from '../records/unlisted-model.ts';
 import { cell } from '../text/compact-table.ts';
@@ -314,7 +315,7 @@ async function storeEvaluation(
   const stored = await service.call('createDataset', {
     path: splitProjectId(projectId),
     body: {
-      name: withSuffix(parseReference(dataset.reference)!.name, sample),
+      name: derivedName(parseReference(dataset.reference)!.name, sample),
       description: `${n} rows of ${dataset.reference}, drawn with the seed ${seed}`,
       rows: await dataset.read(0, n),
     },
@@ -323,7 +324,7 @@ async function storeEvaluation(
   const created = await service.call('createEvaluation', {
     path: splitProjectId(projectId),
     body: {
-      name: withSuffix(name, sample),
+      name: derivedName(name, sample),
       dataset: objectReference(projectId, stored.object_id, stored.digest),
       description: `${reference} on ${n} rows, drawn with the seed ${seed}`,
       scorers: scorers ?? [],
@@ -331,12 +332,6 @@ async function storeEvaluation(
     },
   });
   return created.evaluation_ref;
-}
-
-/** Returns a name that says which rows were drawn, and fits the limit for names. */
-function withSuffix(name: string, { n, seed }: RowSample): string {
-  const suffix = `-sample-${n}-seed-${seed}`;
-  return name.slice(0, 128 - suffix.length) + suffix;
 }
 
 /** Stores the model with its messages; the same again is the same version. */

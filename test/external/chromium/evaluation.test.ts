@@ -73,7 +73,7 @@ describe.skipIf(!hasChromium)('the results of evaluations in a chat', () => {
       expect(await textsOf(view, 'section > h3')).toEqual(['exact', 'judge.score', 'tone.score']);
       const [exact, judge, tone] = await textsOf(view, 'section');
       expect(exact).toBe(
-        'exact Run 1, the baseline 50% of 60 passed Run 2 90% of 60 passed 30 better, 24 same, 6 worse: better (p < 0.001)',
+        'exact Run 1, the baseline 50% (37.74% to 62.26%) of 60 passed Run 2 90% (79.85% to 95.34%) of 60 passed 30 better, 24 same, 6 worse: better (p < 0.001) difference +40% (+22.09% to +55.07%) 6 rows always passed before and never now',
       );
       expect(judge).toContain('mean 0.475 of 60 from 0 to 0.95; quartiles 0.238 / 0.475 / 0.713');
       expect(judge).toContain('60 better, 0 same, 0 worse: better (p < 0.001)');
