@@ -8,7 +8,7 @@ const time = z.string().refine((text) => normalizeTimestamp(text) !== undefined,
 const flag = z.boolean().nullish();
 const bytes = z.int().nullish();
 
-/** What a model was used for: numbers of requests and tokens, and what they cost if that was asked for and prices are known. */
+/** The use of a model: numbers of requests and tokens, and their cost if that was asked for and prices are known. */
 const modelUsage = z.looseObject({
   requests: z.number(),
   prompt_tokens: z.number(),

@@ -99,7 +99,7 @@ export interface Condition {
   isExact: boolean;
   /** The paths of the members that `accepts` reads. */
   paths: string[];
-  /** How many times `accepts` reads all characters of a record, at most. */
+  /** Maximum number of times that `accepts` reads all characters of a record. */
   scans: number;
   /** The conditions that must all hold, if it is made of several. */
   conjuncts?: readonly Condition[];
@@ -314,7 +314,7 @@ function readByOperands(operands: readonly Operand[]): Pick<Condition, 'paths' |
   return { paths: operands.flatMap(({ paths }) => paths), scans: 0 };
 }
 
-/** What each operator accepts of the result of {@link orderOf}. */
+/** Accepts, for each operator, the result of {@link orderOf}. */
 const orders = {
   $gt: (order: number) => order > 0,
   $gte: (order: number) => order >= 0,
@@ -325,7 +325,7 @@ const orders = {
 class Compiler {
   /** The paths of all members that the compiled operands read. */
   readonly paths: string[] = [];
-  /** How many times the compiled operands read all characters of a record, at most. */
+  /** Maximum number of times that the compiled operands read all characters of a record. */
   scans = 0;
   readonly #columns: Required<ConditionColumns>;
   readonly #maxOperands: number;

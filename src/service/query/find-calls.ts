@@ -56,7 +56,7 @@ interface Plan {
   acceptsRest?: Plan['accepts'];
   /** The paths that the test reads. */
   paths: string[];
-  /** How many times the test reads all characters of a call, at most. */
+  /** Maximum number of times that the test reads all characters of a call. */
   scans: number;
   /** Reads what conditions and sort keys need beside the calls; undefined if that is nothing. */
   related: RelatedValues | undefined;
@@ -106,7 +106,7 @@ function planOf(
   };
 }
 
-/** What a request may see and use. */
+/** The projects and the budget of a request. */
 export interface QueryAccess {
   /** Checks the projects that expanded references lead to; without it, none is expanded. */
   maySee?: ProjectFilter;

@@ -414,7 +414,7 @@ export class Board extends View<ReviewState> {
     const focusOn = (selector: string): void => element.querySelector<HTMLElement>(selector)?.focus();
     if (key === 'o') element.querySelector('.others')?.toggleAttribute('open');
     if (!page?.can_write) return;
-    // What is selected must be seen.
+    // The selected item must be in view.
     if ((key === 'a' || key === 'x') && !this.state.isList) this.toggleList();
     if (key === 'a') this.update(selectAll);
     if (key === 'c') this.update(acceptSuggestions, id);

@@ -348,7 +348,8 @@ async function report(
   if (failure !== undefined) throw unfinishedRun(run, failure);
   const { errors, predictions, error } = run;
   if (errors) {
-    invocation().stderr.write(`heddle: ${errors} of ${predictions} predictions of ${run.run_id} failed: ${error}\n`);
+    const cause = error === undefined ? '' : `: ${error}`;
+    invocation().stderr.write(`heddle: ${errors} of ${predictions} predictions of ${run.run_id} failed${cause}\n`);
   }
   fail(reasons);
 }
