@@ -6,3 +6,8 @@ export function derivedName(name: string, { n, seed }: { n: number; seed: number
   const suffix = `-sample-${n}-seed-${seed}`;
   return name.slice(0, maxNameChars - suffix.length) + suffix;
 }
+
+/** Returns whether an object has a name that {@link derivedName} gives. */
+export function isDerivedName(objectId: string): boolean {
+  return /-sample-\d+-seed-\d+$/.test(objectId);
+}

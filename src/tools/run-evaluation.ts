@@ -3,6 +3,7 @@ import { withFallback } from '../client/with-fallback.ts';
 import type { BodyOf } from '../contract/endpoints.ts';
 import { splitProjectId } from '../contract/identifiers.ts';
 import { classMembers } from '../contract/objects.ts';
+import { findPlaceholders, templateTexts } from '../contract/prompts.ts';
 import { objectReference, parseReference } from '../contract/references.ts';
 import { llmModelClass } from '../contract/scorers.ts';
 import { HeddleError } from '../core/errors.ts';
@@ -34,8 +35,7 @@ import {
 import { renderRuns, renderRunTable } from '../evaluations/render-runs.ts';
 import { figuresOf } from '../evaluations/score-figures.ts';
 import { derivedName } from '../records/derived-name.ts';
-import { knownProjects } from '../records/require-project.ts';
-import { unlistedModel } from '../records/unlisted-model.ts';
+import { checkModels } from '../records/unlisted-model.ts';
 import { cell } from '../text/compact-table.ts';
 import { pluralize } from '../text/page.ts';
 import { requireConsent } from './definition/require-consent.ts';
@@ -253,7 +253,7 @@ async function prepare(
   await checkPlaceholders({ messages: template, argument }, scorers, dataset);
   const unlisted = await checkModels(
     [modelId, ...scorers.judges.flatMap((judge) => judge.modelId ?? [])],
-    confirm,
+    { consequence: 'Nothing was started', confirm },
     context,
   );
   const trials = Number.isInteger(found.val.trials) ? Math.max(1, found.val.trials as number) : 1;
@@ -263,6 +263,9 @@ async function prepare(
       ? []
       : [`heddle cannot run ${pluralize(unknown.length, 'scorer')}: ${unknown.join(', ')}.`]),
     ...(unlisted === undefined ? [] : [unlisted]),
+    ...(findPlaceholders(templateTexts(template)).names.length > 0
+      ? []
+      : ['The messages have no {column} placeholder, so the model is asked the same for every row.']),
     ...(await comparisonWarning(
       comparisons.map(({ name }) => name),
       context.service,
@@ -277,26 +280,6 @@ async function prepare(
     plan: planOf(template, dataset, scorers, trials),
     warnings,
   };
-}
-
-/**
- * Checks that inference lists the models of a run, judges included.
- * @returns a warning about a model that is not listed and may exist all the same: the public service runs evaluations on models
- * of other providers too, and the user may know better.
- * @throws HeddleError `not_found` for one that the embedded service does not list, unless the user has confirmed.
- */
-async function checkModels(
-  models: readonly string[],
-  confirm: boolean,
-  context: ToolContext,
-): Promise<string | undefined> {
-  const unlisted = await unlistedModel(models, context);
-  if (unlisted === undefined || confirm || (await knownProjects(context.service)) === undefined) return unlisted;
-  throw new HeddleError({
-    code: 'not_found',
-    message: `Nothing was started. ${unlisted}`,
-    hint: 'Use a model that is listed. If the user says that this one exists, call again with confirm; on the command line add --yes.',
-  });
 }
 
 async function promptMessages(prompt: string, context: ToolContext): Promise<unknown[]> {

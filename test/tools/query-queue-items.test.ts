@@ -66,9 +66,12 @@ describe('query_queue_items at a service that answers as the public one', () => 
       message: 'Queue q has no field "Helpfull".',
       hint: 'The nearest fields are helpful, score.',
     });
-    expect(await filtered({ judged_by: 'eve' })).toMatchObject({
+    expect((await filtered({ judged_by: 'eve' })).error).toMatchObject({
+      message: 'No annotator "eve" has judged in queue q.',
+      hint: 'Nobody has judged in it.',
+    });
+    expect(await filtered({ judged_by: 'me' })).toMatchObject({
       items: [],
-      hint: 'Call summarize_queue by annotator and field to see who judged what.',
       text: 'No item matches all conditions. Call summarize_queue by annotator and field to see who judged what.',
     });
   });

@@ -213,10 +213,11 @@ function narrowedByAny(conditions: readonly Condition[]): Narrowing {
 }
 
 function oppositeOf({ accepts, parts, isExact, paths, scans }: Condition): Condition {
-  const [part] = parts;
+  const [part, ...others] = parts;
   // A comparison with null is null, and so would be its opposite.
   const isFalse = sql<SqlBool>`not coalesce(${joinParts(parts)}, false)`;
-  const opposite = (parts.length === 1 && part?.opposite) || { condition: isFalse };
+  const only = others.length === 0 ? part : undefined;
+  const opposite = only?.opposite ?? { condition: isFalse, ...(only && { opposite: only }) };
   return { accepts: (record) => !accepts(record), parts: isExact ? [opposite] : [], isExact, paths, scans };
 }
 

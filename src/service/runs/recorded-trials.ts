@@ -45,6 +45,8 @@ export function toTrial(trial: RecordedCall, children: readonly RecordedCall[]):
     model_latency_seconds: latencyOf(trial, prediction),
     total_tokens: tokensOf(prediction ?? trial),
     total_cost: costOf(prediction),
+    judge_tokens: sumOf(scorers.flatMap((call) => tokensOf(call) ?? [])) ?? null,
+    judge_cost: sumOf(scorers.flatMap((call) => costOf(call) ?? [])) ?? null,
     scorer_call_ids: Object.fromEntries(ids),
     error: prediction?.exception ?? trial.exception ?? null,
     scorer_errors: Object.fromEntries(errors),

@@ -1,4 +1,4 @@
-import type * as z from 'zod';
+import * as z from 'zod';
 import type { EndpointName } from '../../contract/endpoints.ts';
 import { projectId } from '../../contract/identifiers.ts';
 import { HeddleError } from '../../core/errors.ts';
@@ -45,6 +45,8 @@ export interface Tool<Input = unknown, Output extends object = object> {
   input: z.ZodType<Input>;
   output: z.ZodType;
   run: (args: Input, context: ToolContext) => Promise<Output>;
+  /** True if results have times: heddle adds what time it is, as `now`. */
+  hasTimes?: boolean;
   /** Returns whether less was done than the call asked for. Absent where a call does all of it, or throws. */
   isIncomplete?: (data: Output) => boolean;
   /** Renders the result as text for a model. */
@@ -62,6 +64,9 @@ export interface Tool<Input = unknown, Output extends object = object> {
 export function defineTool<Input, Output extends object>(tool: Tool<Input, Output>): Tool<Input, Output> {
   return tool;
 }
+
+/** Argument for a queue: its id, or its name if no other queue has it. */
+export const queueArgument = z.string().min(1).max(256);
 
 /** Returns the `project_id` argument of a tool; `subject` begins its description, like `Project of the queue`. */
 export function projectArgument(subject: string) {

@@ -98,7 +98,12 @@ export class Board extends View<ReviewState> {
   }
 
   receive(result: ToolResult): void {
-    if (!this.state.page) this.#show(dataOf<Review>(result));
+    if (this.state.page) return;
+    const review = dataOf<Review>(result);
+    const { queue, filter } = review;
+    if (review.items.length > 0) this.#show(review);
+    // What the model reads has no items; the page asks for them with the arguments, which chats send first.
+    else if (!this.arguments) this.open({ queue_id: queue.id, project_id: queue.project_id, filter });
   }
 
   /** Loads the first page, with a filter that the person chose or else the same one. */
@@ -188,6 +193,11 @@ export class Board extends View<ReviewState> {
     } catch {
       this.#set(id, { given: 'This could not be read. Close and open it to try again.' });
     }
+  }
+
+  /** Logs the person out; what is not written stays in this browser. */
+  logOut(): void {
+    this.host.logOut?.().catch((error) => this.announceFailure(error));
   }
 
   /** Reads an item again that was refused; what the person decided stays on its card. */
@@ -308,11 +318,11 @@ export class Board extends View<ReviewState> {
   }
 
   async #chooseQueue(isAsked = false): Promise<void> {
-    const { queues } = await this.call<QueuePage>('list_queues', { limit: queuePageSize });
+    const { queues, other_projects: projects } = await this.call<QueuePage>('list_queues', { limit: queuePageSize });
     const [only, second] = queues;
-    if (only && !second && !isAsked) return this.open({ queue_id: only.id });
+    if (only && !second && !isAsked && !(this.host.logOut && projects)) return this.open({ queue_id: only.id });
     const message = queues.length === 0 ? 'There are no queues.' : 'Choose a queue.';
-    this.update((state) => ({ ...state, queues, message }));
+    this.update((state) => ({ ...state, queues, projects, message }));
   }
 
   async #loadPage(more: Arguments = {}): Promise<void> {
