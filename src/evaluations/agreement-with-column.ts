@@ -53,7 +53,7 @@ export function disagrees(row: ResultRow, lastRunId: string, { column, scorers }
 }
 
 /** Returns the value of a row in a column; undefined if it has none. */
-function columnValue({ datasetRow }: ResultRow, column: string): unknown {
+export function columnValue({ datasetRow }: ResultRow, column: string): unknown {
   return ownMember(datasetRow, column);
 }
 
@@ -70,7 +70,7 @@ function outputValues(output: unknown): ReadonlyMap<string, ScoreValue> {
 }
 
 /** Returns the class of a value, which is its text: 5 and "5" are one class, and so are true and "true". */
-function classOf(value: unknown): string | undefined {
+export function classOf(value: unknown): string | undefined {
   if (value === undefined || value === null) return undefined;
   return typeof value === 'string' ? value.trim() : JSON.stringify(value);
 }
