@@ -249,6 +249,7 @@ describe('the results of runs', () => {
           trace_id: first,
           started_at: expect.any(String),
           error_count: 0,
+          row_count: 3,
         },
       ],
     });
