@@ -3,7 +3,13 @@ import type { ServiceClient } from '../client/service-client.ts';
 import { withFallback } from '../client/with-fallback.ts';
 import { fillPlaceholders, messagesOfPrompt, templateTexts } from '../contract/prompts.ts';
 import { parseReference } from '../contract/references.ts';
-import { type LlmJudgeScorer, type LlmModel, parseLlmModel, parseScorer } from '../contract/scorers.ts';
+import {
+  type LlmJudgeScorer,
+  type LlmModel,
+  parseLlmModel,
+  parseScorer,
+  type RunnableScorer,
+} from '../contract/scorers.ts';
 import { concurrently } from '../core/concurrently.ts';
 import { HeddleError } from '../core/errors.ts';
 import { ownMember } from '../core/json/member-at.ts';
@@ -108,18 +114,37 @@ async function readTable(project_id: string, digest: string, limit: number, serv
 }
 
 /** Reads the scorers of an evaluation. */
-export async function readScorers({ val }: FoundEvaluation, service: ServiceClient): Promise<EvaluationScorers> {
-  const references = Array.isArray(val.scorers) ? val.scorers : [];
+export function readScorers({ val }: FoundEvaluation, service: ServiceClient): Promise<EvaluationScorers> {
+  return readScorersOf(Array.isArray(val.scorers) ? val.scorers : [], service);
+}
+
+/** Reads scorers, with the judges that are parts of others. */
+export async function readScorersOf(
+  references: readonly unknown[],
+  service: ServiceClient,
+): Promise<EvaluationScorers> {
   const read = await concurrently(references, concurrentReads, async (text: unknown) => {
     const name = nameInReference(String(text));
     const scorer = parseScorer(await readValue(text, service));
-    return { name, scorer, judge: scorer?.type === 'judge' && (await readJudge(name, scorer.scorer, service)) };
+    return { name, scorer, judges: await readJudges(name, scorer, service) };
   });
   return {
-    judges: read.flatMap(({ judge }) => (judge ? [judge] : [])),
-    comparisons: read.flatMap(({ name, scorer }) => (scorer?.type === 'comparison' ? [name] : [])),
+    judges: read.flatMap(({ judges }) => judges),
+    comparisons: read.flatMap(({ name, scorer }) => (scorer && scorer.type !== 'judge' ? [name] : [])),
     unknown: read.flatMap(({ name, scorer }) => (scorer ? [] : [name])),
   };
+}
+
+/** Reads the judges that a scorer asks, one for each request. The service reports what does not exist. */
+async function readJudges(name: string, scorer: RunnableScorer | undefined, service: ServiceClient): Promise<Judge[]> {
+  if (scorer?.type === 'judge') return [await readJudge(name, scorer.scorer, service)];
+  if (scorer?.type === 'combined') return (await readScorersOf(scorer.scorer.scorers, service)).judges;
+  if (scorer?.type !== 'pairwise') return [];
+  const { model, prompt, both_orders } = scorer.scorer;
+  // The two answers are no columns of the row.
+  const scoring_prompt = prompt.replaceAll(/\{(first|second)\}/g, '{output}');
+  const judge = await readJudge(name, { model, scoring_prompt }, service);
+  return both_orders ? [judge, judge] : [judge];
 }
 
 /** Reads the messages of a judge. The service reports what does not exist. */

@@ -3,30 +3,41 @@ import { classMembers } from '../contract/objects.ts';
 import { findPlaceholders } from '../contract/prompts.ts';
 import { objectIdOf, objectReference } from '../contract/references.ts';
 import {
-  type ComparisonScorer,
   comparisonScorerClass,
+  type HeddleScorerKind,
   llmJudgeScorerClass,
   llmModelClass,
+  maxTried,
 } from '../contract/scorers.ts';
 import { compileLinearPattern } from '../core/linear-pattern.ts';
 import { comparisonWarning } from '../evaluations/comparison-warning.ts';
+import { findScorers } from '../evaluations/find-scorers.ts';
 import { fieldSchema } from '../queues/queue-fields.ts';
 import { objectName } from '../records/object-name.ts';
 import { versionsOfName } from '../records/read-objects.ts';
 import { unlistedModel } from '../records/unlisted-model.ts';
-import { cell, escapeInvisible } from '../text/compact-table.ts';
+import { cell, compactTable, escapeInvisible } from '../text/compact-table.ts';
 import { shortName } from '../text/names.ts';
 import { defineTool, projectArgument, projectOf, type ToolContext } from './definition/tool.ts';
 
-/** The members that each kind of scorer needs, and those that it can have. */
+/** The members that each kind of scorer needs, and those that it can have besides negate. */
 const membersOfKind = {
   equals: { needed: ['expected'], optional: ['ignore_case'] },
   contains: { needed: ['expected'], optional: ['ignore_case'] },
   matches: { needed: ['pattern'], optional: ['ignore_case'] },
   number_within: { needed: ['expected', 'tolerance'], optional: [] },
+  text_within: { needed: ['expected', 'tolerance'], optional: ['ignore_case'] },
   json_valid: { needed: [], optional: [] },
+  json_schema: { needed: ['schema'], optional: [] },
+  tool_calls: { needed: ['calls'], optional: ['ordered', 'exact'] },
+  latency_within: { needed: ['limit'], optional: [] },
+  cost_within: { needed: ['limit'], optional: [] },
+  all_of: { needed: ['scorers'], optional: ['weights', 'threshold'] },
+  any_of: { needed: ['scorers'], optional: ['weights', 'threshold'] },
   llm_judge: { needed: ['model', 'prompt'], optional: ['scale'] },
-} as const satisfies Record<ComparisonScorer['kind'] | 'llm_judge', { needed: string[]; optional: string[] }>;
+  pairwise: { needed: ['model', 'prompt', 'expected'], optional: ['seed', 'both_orders'] },
+  endpoint: { needed: ['endpoint'], optional: [] },
+} as const satisfies Record<HeddleScorerKind | 'llm_judge', { needed: string[]; optional: string[] }>;
 
 type Kind = keyof typeof membersOfKind;
 const kinds = Object.keys(membersOfKind) as Kind[];
@@ -61,10 +72,28 @@ const input = z
     ignore_case: z.boolean().optional(),
     pattern: z.string().min(1).optional().describe('RE2 syntax.'),
     tolerance: z.number().min(0).optional(),
+    limit: z.number().positive().optional().describe('Seconds or USD.'),
+    schema: z.record(z.string(), z.unknown()).optional(),
+    calls: z.array(z.looseObject({})).min(1).max(100).optional().describe('[{name, arguments: JSON Schema}]'),
+    ordered: z.boolean().optional(),
+    exact: z.boolean().optional(),
+    scorers: z.array(z.string().min(1)).min(1).max(20).optional(),
+    weights: z.array(z.number().min(0)).optional(),
+    threshold: z.number().positive().max(1).optional(),
     model: z.string().min(1).optional(),
     prompt: z.string().min(1).max(100_000).optional().describe('With {output}, {COLUMN}.'),
     scale: scale.optional().describe('As in fields of queues: {type, choices, min, max}.'),
+    seed: z.int().optional(),
+    both_orders: z.boolean().optional(),
+    endpoint: z.string().min(1).optional(),
+    negate: z.boolean().optional(),
     description: z.string().optional(),
+    try_on: z
+      .array(z.record(z.string(), z.unknown()))
+      .min(1)
+      .max(maxTried)
+      .optional()
+      .describe('Scores rows with output, or {call_id}, and stores nothing.'),
     project_id: projectArgument('Project of the scorer'),
   })
   .superRefine((args, context) => {
@@ -72,7 +101,8 @@ const input = z
   });
 
 const output = z.object({
-  scorer_ref: z.string().describe('Reference to the version, for create_evaluation and read_object.'),
+  scorer_ref: z.string().optional().describe('Reference to the version, for create_evaluation and read_object.'),
+  results: z.array(z.record(z.string(), z.unknown())).optional().describe('Of try_on: output or exception.'),
   existed: z.boolean().optional().describe('True if the same content existed already; absent if that is unknown.'),
   warnings: z.array(z.string()).optional(),
 });
@@ -83,25 +113,30 @@ export const createScorerTool = defineTool({
   name: 'create_scorer',
   title: 'Create scorer',
   groups: ['evaluation'],
-  uses: ['createObject'],
-  description: `Stores a scorer of model outputs. llm_judge takes model, prompt and scale, matches a pattern, number_within also tolerance.
+  uses: ['createObject', 'tryScorer'],
+  description: `Stores a scorer of model outputs. llm_judge takes model, prompt and scale, matches a pattern, number_within also tolerance; for others an error says what they need.
 Example: {"name":"Right answer","kind":"equals","expected":"answer"}`,
   hints: { readOnlyHint: false, destructiveHint: false, idempotentHint: true, openWorldHint: false },
   input,
   output,
 
-  async run({ project_id, ...args }, context): Promise<CreatedScorer> {
+  async run({ project_id, try_on, ...args }, context): Promise<CreatedScorer> {
     const project = projectOf({ project_id }, context);
-    const versions = await versionsOfName(args.name, 'Scorer', project, context.service);
+    const versions = try_on ? undefined : await versionsOfName(args.name, 'Scorer', project, context.service);
     const definition = await context.withoutSecrets(args);
+    if (definition.scorers) definition.scorers = await findScorers(definition.scorers, project, context.service);
     const unlisted = definition.model === undefined ? undefined : await unlistedModel([definition.model], context);
     const warnings = [
       ...(definition === args ? [] : ['Secrets in the definition were replaced by [secret].']),
       ...(unlisted === undefined ? [] : [unlisted]),
       ...(await comparisonWarning(definition.kind === 'llm_judge' ? [] : [shortName(args.name)], context.service)),
     ];
-    const val =
-      definition.kind === 'llm_judge' ? await judgeOf(definition, project, context) : comparisonOf(definition);
+    const val = await scorerOf(definition, !try_on, project, context);
+    if (try_on) {
+      const body = { project_id: project, scorer: val, rows: try_on };
+      const { results } = await context.service.call('tryScorer', { body });
+      return { results, ...(warnings.length > 0 && { warnings }) };
+    }
     const object_id = objectIdOf(args.name);
     const digest = await storeObject({ object_id, val }, project, context);
     return {
@@ -111,19 +146,23 @@ Example: {"name":"Right answer","kind":"equals","expected":"answer"}`,
     };
   },
 
-  render({ scorer_ref, existed, warnings = [] }: CreatedScorer) {
+  render({ scorer_ref, existed, results, warnings = [] }: CreatedScorer) {
+    if (scorer_ref === undefined) {
+      const lines = (results ?? []).map((result, index) => ({ row: index + 1, ...result }));
+      return ['Nothing was stored.', compactTable(lines, ['row']), ...warnings.map(escapeInvisible)].join('\n');
+    }
     return [`${existed ? 'Existed already' : 'Stored'}: ${cell(scorer_ref)}.`, ...warnings.map(escapeInvisible)].join(
       '\n',
     );
   },
 });
 
-type Arguments = z.output<typeof input>;
+type Arguments = Omit<z.output<typeof input>, 'project_id' | 'try_on'>;
 
 /** Returns the faults of a definition that its schema cannot express. */
-function faultsOf({ kind, pattern, ignore_case, prompt, ...args }: Partial<Arguments> & { kind: Kind }) {
+function faultsOf({ kind, pattern, prompt, ...args }: Partial<Arguments> & { kind: Kind }) {
   const faults: { member: string; message: string }[] = [];
-  const given: Record<string, unknown> = { pattern, ignore_case, prompt, ...args };
+  const given: Record<string, unknown> = { pattern, prompt, ...args };
   const { needed, optional }: { needed: readonly string[]; optional: readonly string[] } = membersOfKind[kind];
   for (const member of new Set(Object.values(membersOfKind).flatMap(({ needed: a, optional: b }) => [...a, ...b]))) {
     const isGiven = given[member] !== undefined;
@@ -132,6 +171,15 @@ function faultsOf({ kind, pattern, ignore_case, prompt, ...args }: Partial<Argum
       faults.push({ member, message: `does not belong to the kind ${kind}` });
     }
   }
+  if (kind === 'llm_judge' && args.negate !== undefined) {
+    faults.push({ member: 'negate', message: `does not belong to the kind ${kind}` });
+  }
+  if (args.weights && args.weights.length !== args.scorers?.length) {
+    faults.push({ member: 'weights', message: 'needs one number for each of scorers' });
+  }
+  if (args.calls?.some(({ name }) => typeof name !== 'string')) {
+    faults.push({ member: 'calls', message: 'needs the member name in each entry' });
+  }
   if (pattern !== undefined) {
     try {
       compileLinearPattern(pattern);
@@ -139,14 +187,19 @@ function faultsOf({ kind, pattern, ignore_case, prompt, ...args }: Partial<Argum
       faults.push({ member: 'pattern', message: (error as SyntaxError).message });
     }
   }
-  const message = prompt === undefined ? undefined : faultOfPrompt(prompt);
+  const message = prompt === undefined ? undefined : faultOfPrompt(prompt, kind);
   return message === undefined ? faults : [...faults, { member: 'prompt', message }];
 }
 
-function faultOfPrompt(prompt: string): string | undefined {
+function faultOfPrompt(prompt: string, kind: Kind): string | undefined {
   const { names, loneBrace } = findPlaceholders([prompt]);
   if (loneBrace !== undefined) return `has a lone ${loneBrace}; write ${loneBrace}${loneBrace} for a brace`;
-  if (!names.includes('output')) return 'must contain {output}, which stands for the output to judge';
+  if (kind === 'pairwise') {
+    if (!names.includes('first') || !names.includes('second')) {
+      return 'must contain {first} and {second}, which stand for the two answers';
+    }
+    if (names.includes('output')) return 'must not contain {output}, which would show the judge which answer it is';
+  } else if (!names.includes('output')) return 'must contain {output}, which stands for the output to judge';
   // Other programs that read the prompt take these characters as operators.
   const wrong = names.find((name) => !/^[^\s.[\]!:]+$/u.test(name) || /^\d+$/.test(name));
   return wrong === undefined
@@ -154,32 +207,65 @@ function faultOfPrompt(prompt: string): string | undefined {
     : `{${shortName(wrong)}} is no name of a column without spaces or . [ ] ! :, write {{ and }} for braces`;
 }
 
-function comparisonOf({ name, description, kind, expected, ignore_case, pattern, tolerance }: Arguments) {
-  const members = { expected, ignore_case, pattern, tolerance };
+/**
+ * Returns the value of a scorer.
+ * @param isStored false if nothing may be stored, so that its model becomes a part of it.
+ */
+async function scorerOf(
+  { name, description, kind, model, prompt, scale: judged = { type: 'boolean' }, ...members }: Arguments,
+  isStored: boolean,
+  project_id: string,
+  context: ToolContext,
+): Promise<Record<string, unknown>> {
+  const named = { name, description: description ?? null };
+  const modelWith = (content: string): Promise<unknown> => {
+    const object_id = `${objectIdOf(name).slice(0, maxModelNameChars)}-model`;
+    const message = { role: 'system', content, name: null, function_call: null, tool_call_id: null };
+    const default_params = { messages_template: [message], response_format: 'json_object' };
+    return modelOf(
+      { object_id, val: { name: object_id, llm_model_id: model, default_params } },
+      isStored,
+      project_id,
+      context,
+    );
+  };
+  if (kind === 'llm_judge') {
+    // In the form of the public service.
+    return {
+      ...classMembers('Scorer', llmJudgeScorerClass),
+      ...named,
+      model: await modelWith(
+        `Judge what the user sends. Reply with one JSON object with two members: "reasoning", one or two sentences, and "score", ${inWords(judged)}.`,
+      ),
+      scoring_prompt: prompt,
+      reply_schema: replySchema(judged),
+    };
+  }
   const given = Object.fromEntries(Object.entries(members).filter(([, value]) => value !== undefined));
-  return { ...classMembers('Scorer', comparisonScorerClass), name, description: description ?? null, kind, ...given };
+  return {
+    ...classMembers('Scorer', comparisonScorerClass),
+    ...named,
+    kind,
+    ...given,
+    ...(kind === 'pairwise' && {
+      model: await modelWith(
+        'Compare the two answers that the user sends. Reply with one JSON object with two members: "reasoning", one or two sentences, and "better", "first", "second" or "tie".',
+      ),
+      prompt,
+    }),
+  };
 }
 
-/** Stores the model that judges, and returns the scorer that refers to it, in the form of the public service. */
-async function judgeOf(args: Arguments, project_id: string, context: ToolContext): Promise<object> {
-  const { name, description, model, prompt: scoring_prompt, scale: judged = { type: 'boolean' } } = args;
-  const content = `Judge what the user sends. Reply with one JSON object with two members: "reasoning", one or two sentences, and "score", ${inWords(judged)}.`;
-  const message = { role: 'system', content, name: null, function_call: null, tool_call_id: null };
-  const object_id = `${objectIdOf(name).slice(0, maxModelNameChars)}-model`;
-  const val = {
-    name: object_id,
-    llm_model_id: model,
-    default_params: { messages_template: [message], response_format: 'json_object' },
-  };
-  const digest = await storeObject({ object_id, val, builtin_object_class: llmModelClass }, project_id, context);
-  return {
-    ...classMembers('Scorer', llmJudgeScorerClass),
-    name,
-    description: description ?? null,
-    model: objectReference(project_id, object_id, digest),
-    scoring_prompt,
-    reply_schema: replySchema(judged),
-  };
+/** Stores the model that judges and returns the reference to it, or returns the model itself. */
+async function modelOf(
+  object: { object_id: string; val: Record<string, unknown> },
+  isStored: boolean,
+  project_id: string,
+  context: ToolContext,
+): Promise<unknown> {
+  if (!isStored) return object.val;
+  const digest = await storeObject({ ...object, builtin_object_class: llmModelClass }, project_id, context);
+  return objectReference(project_id, object.object_id, digest);
 }
 
 /** Characters of the name of a scorer that the name of its model has; with its ending it is a valid object name. */

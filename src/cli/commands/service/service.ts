@@ -1,6 +1,6 @@
 import { type Command, InvalidArgumentError } from 'commander';
 import { listenAt, releaseMemoryAtRest, stopSignal, untilAborted } from '../../../runtime/process-lifecycle.ts';
-import { dataLocation, modelProviderOf, secretsOf } from '../../../runtime/runtime.ts';
+import { dataLocation, modelProviderOf, scorerEndpointsOf, secretsOf } from '../../../runtime/runtime.ts';
 import {
   backUpData,
   type Listing,
@@ -75,6 +75,7 @@ function addStart(service: Command): void {
       host,
       port,
       modelProvider: modelProviderOf(values),
+      scorerEndpoints: scorerEndpointsOf(values),
       log: logOf(settings),
     });
     const running = await listenAt(starting, host, port, '--port or --host');
