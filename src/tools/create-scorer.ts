@@ -64,28 +64,39 @@ const scale = z
   });
 type Scale = z.output<typeof scale>;
 
+/** What the kinds need that few use. */
+const options = z.strictObject({
+  limit: z.number().positive().optional().describe('Seconds, or USD.'),
+  schema: z.record(z.string(), z.unknown()).optional().describe('JSON Schema of the output.'),
+  calls: z
+    .array(z.strictObject({ name: z.string().min(1), arguments: z.record(z.string(), z.unknown()).optional() }))
+    .min(1)
+    .max(100)
+    .optional()
+    .describe('Expected tool calls; arguments is a JSON Schema.'),
+  ordered: z.boolean().optional().describe('In this order.'),
+  exact: z.boolean().optional().describe('And no others.'),
+  scorers: z.array(z.string().min(1)).min(1).max(20).optional().describe('Names or references.'),
+  weights: z.array(z.number().min(0)).optional().describe('One for each of scorers.'),
+  threshold: z.number().positive().max(1).optional().describe('Share of the weights that must pass.'),
+  seed: z.int().optional().describe('Draws which answer comes first.'),
+  both_orders: z.boolean().optional().describe('Asks in both orders.'),
+  endpoint: z.string().min(1).optional().describe('Name in the setting HEDDLE_SCORER_ENDPOINTS.'),
+});
+const optionNames = new Set(Object.keys(options.shape));
+
 const input = z
   .strictObject({
     name: objectName,
     kind: z.enum(kinds),
-    expected: z.string().min(1).max(200).optional().describe('Column with the expected value.'),
+    expected: z.string().min(1).max(200).optional().describe('Column to compare with.'),
     ignore_case: z.boolean().optional(),
-    pattern: z.string().min(1).optional().describe('RE2 syntax.'),
+    pattern: z.string().min(1).optional(),
     tolerance: z.number().min(0).optional(),
-    limit: z.number().positive().optional().describe('Seconds or USD.'),
-    schema: z.record(z.string(), z.unknown()).optional(),
-    calls: z.array(z.looseObject({})).min(1).max(100).optional().describe('[{name, arguments: JSON Schema}]'),
-    ordered: z.boolean().optional(),
-    exact: z.boolean().optional(),
-    scorers: z.array(z.string().min(1)).min(1).max(20).optional(),
-    weights: z.array(z.number().min(0)).optional(),
-    threshold: z.number().positive().max(1).optional(),
     model: z.string().min(1).optional(),
     prompt: z.string().min(1).max(100_000).optional().describe('With {output}, {COLUMN}.'),
-    scale: scale.optional().describe('As in fields of queues: {type, choices, min, max}.'),
-    seed: z.int().optional(),
-    both_orders: z.boolean().optional(),
-    endpoint: z.string().min(1).optional(),
+    scale: scale.optional().describe('As in fields: {type, choices, min, max}.'),
+    options: options.optional().describe('As in errors.'),
     negate: z.boolean().optional(),
     description: z.string().optional(),
     try_on: z
@@ -93,7 +104,7 @@ const input = z
       .min(1)
       .max(maxTried)
       .optional()
-      .describe('Scores rows with output, or {call_id}, and stores nothing.'),
+      .describe('Rows with output, or {call_id}. Stores nothing.'),
     project_id: projectArgument('Project of the scorer'),
   })
   .superRefine((args, context) => {
@@ -114,7 +125,7 @@ export const createScorerTool = defineTool({
   title: 'Create scorer',
   groups: ['evaluation'],
   uses: ['createObject', 'tryScorer'],
-  description: `Stores a scorer of model outputs. llm_judge takes model, prompt and scale, matches a pattern, number_within also tolerance; for others an error says what they need.
+  description: `Stores a scorer of model outputs. llm_judge takes model, prompt and scale.
 Example: {"name":"Right answer","kind":"equals","expected":"answer"}`,
   hints: { readOnlyHint: false, destructiveHint: false, idempotentHint: true, openWorldHint: false },
   input,
@@ -124,7 +135,10 @@ Example: {"name":"Right answer","kind":"equals","expected":"answer"}`,
     const project = projectOf({ project_id }, context);
     const versions = try_on ? undefined : await versionsOfName(args.name, 'Scorer', project, context.service);
     const definition = await context.withoutSecrets(args);
-    if (definition.scorers) definition.scorers = await findScorers(definition.scorers, project, context.service);
+    const { scorers } = definition.options ?? {};
+    if (scorers) {
+      definition.options = { ...definition.options, scorers: await findScorers(scorers, project, context.service) };
+    }
     const unlisted = definition.model === undefined ? undefined : await unlistedModel([definition.model], context);
     const warnings = [
       ...(definition === args ? [] : ['Secrets in the definition were replaced by [secret].']),
@@ -162,23 +176,27 @@ type Arguments = Omit<z.output<typeof input>, 'project_id' | 'try_on'>;
 /** Returns the faults of a definition that its schema cannot express. */
 function faultsOf({ kind, pattern, prompt, ...args }: Partial<Arguments> & { kind: Kind }) {
   const faults: { member: string; message: string }[] = [];
-  const given: Record<string, unknown> = { pattern, prompt, ...args };
+  const { options: givenOptions = {}, ...others } = args;
+  const given = new Map<string, unknown>(Object.entries({ pattern, prompt, ...others, ...givenOptions }));
   const { needed, optional }: { needed: readonly string[]; optional: readonly string[] } = membersOfKind[kind];
   for (const member of new Set(Object.values(membersOfKind).flatMap(({ needed: a, optional: b }) => [...a, ...b]))) {
-    const isGiven = given[member] !== undefined;
-    if (!isGiven && needed.includes(member)) faults.push({ member, message: `is needed for the kind ${kind}` });
+    const isGiven = given.get(member) !== undefined;
+    const place = optionNames.has(member) ? 'options' : member;
+    const subject = optionNames.has(member) ? `${shapeOfOption(member)} ` : '';
+    if (!isGiven && needed.includes(member)) {
+      const others = optional.filter((name) => optionNames.has(name)).map(shapeOfOption);
+      const and = others.length === 0 ? '' : `; it can also have ${others.join(', ')}`;
+      faults.push({ member: place, message: `${subject}is needed for the kind ${kind}${subject && and}` });
+    }
     if (isGiven && !needed.includes(member) && !optional.includes(member)) {
-      faults.push({ member, message: `does not belong to the kind ${kind}` });
+      faults.push({ member: place, message: `${subject}does not belong to the kind ${kind}` });
     }
   }
   if (kind === 'llm_judge' && args.negate !== undefined) {
     faults.push({ member: 'negate', message: `does not belong to the kind ${kind}` });
   }
-  if (args.weights && args.weights.length !== args.scorers?.length) {
-    faults.push({ member: 'weights', message: 'needs one number for each of scorers' });
-  }
-  if (args.calls?.some(({ name }) => typeof name !== 'string')) {
-    faults.push({ member: 'calls', message: 'needs the member name in each entry' });
+  if (givenOptions.weights && givenOptions.weights.length !== givenOptions.scorers?.length) {
+    faults.push({ member: 'options', message: 'weights needs one number for each of scorers' });
   }
   if (pattern !== undefined) {
     try {
@@ -189,6 +207,12 @@ function faultsOf({ kind, pattern, prompt, ...args }: Partial<Arguments> & { kin
   }
   const message = prompt === undefined ? undefined : faultOfPrompt(prompt, kind);
   return message === undefined ? faults : [...faults, { member: 'prompt', message }];
+}
+
+/** Returns an option with what it means, like `limit (Seconds, or USD.)`. */
+function shapeOfOption(name: string): string {
+  const description = new Map<string, { description?: string | undefined }>(Object.entries(options.shape)).get(name);
+  return `${name} (${description?.description ?? ''})`;
 }
 
 function faultOfPrompt(prompt: string, kind: Kind): string | undefined {
@@ -212,7 +236,7 @@ function faultOfPrompt(prompt: string, kind: Kind): string | undefined {
  * @param isStored false if nothing may be stored, so that its model becomes a part of it.
  */
 async function scorerOf(
-  { name, description, kind, model, prompt, scale: judged = { type: 'boolean' }, ...members }: Arguments,
+  { name, description, kind, model, prompt, scale: judged = { type: 'boolean' }, options, ...members }: Arguments,
   isStored: boolean,
   project_id: string,
   context: ToolContext,
@@ -241,7 +265,9 @@ async function scorerOf(
       reply_schema: replySchema(judged),
     };
   }
-  const given = Object.fromEntries(Object.entries(members).filter(([, value]) => value !== undefined));
+  const given = Object.fromEntries(
+    Object.entries({ ...members, ...options }).filter(([, value]) => value !== undefined),
+  );
   return {
     ...classMembers('Scorer', comparisonScorerClass),
     ...named,

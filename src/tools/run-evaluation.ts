@@ -57,13 +57,13 @@ const input = z
   .strictObject({
     evaluation: z.string().min(1).optional().describe('Name or reference.'),
     model: z.string().min(1).optional().describe('Id of a model, or reference to a stored one.'),
-    prompt: z.string().min(1).optional().describe('Text with {column} placeholders, or reference to a stored prompt.'),
+    prompt: z.string().min(1).optional().describe('Text with {column}, or reference to a stored prompt.'),
     messages: z.array(z.looseObject({})).min(1).optional().describe('Instead of prompt.'),
     max_rows: z.int().min(1).max(maxDerivedRows).optional().describe('Run the first rows only.'),
     concurrency: z.int().min(1).max(maxConcurrency).optional(),
-    run_id: z.string().min(1).max(256).optional().describe('Alone: continues waiting for this run.'),
-    score_again: z.boolean().optional().describe('Scores what run_id answered.'),
-    only: z.enum(['errors']).optional().describe('Of run_id: asks again what failed or is missing.'),
+    run_id: z.string().min(1).max(256).optional().describe('Alone: waits.'),
+    score_again: z.boolean().optional(),
+    only: z.enum(['errors']).optional().describe('Asks again what failed.'),
     calls: z
       .strictObject({
         ids: z.array(z.string().min(1)).min(1).max(maxScoredCalls).optional(),
@@ -71,9 +71,9 @@ const input = z
         queue_id: z.string().min(1).optional(),
       })
       .optional()
-      .describe('Scores recorded calls.'),
+      .describe('As in {ids}, {queue_id} or {filter} of query_calls.'),
     scorers: z.array(z.string().min(1)).min(1).max(maxScorers).optional().describe("Default: the evaluation's."),
-    budget: runLimits.optional(),
+    budget: runLimits.optional().describe('As in {requests, tokens, usd}.'),
     project_id: projectArgument('Project of the evaluation'),
     dry_run: z.boolean().optional(),
     confirm: z.boolean().optional().describe('The user has agreed.'),
@@ -152,7 +152,7 @@ export const runEvaluationTool = defineTool({
   title: 'Run an evaluation',
   groups: ['evaluation'],
   uses: ['evaluateModel', 'evaluationStatus', 'rescoreEvaluation', 'resumeEvaluation', 'scoreCalls'],
-  description: `Asks a model for each row of an evaluation and scores the answers. Waits, and returns run_id and figures. More than ${maxUnconfirmed} requests to models, judges included, need the user's agreement; dry_run estimates. Cancelling the call cancels the run.
+  description: `Asks a model for each row of an evaluation and scores the answers; or scores recorded calls or an earlier run. More than ${maxUnconfirmed} requests to models and judges need the user's agreement; dry_run estimates. Cancelling the call cancels the run.
 Example: {"evaluation":"Support answers","model":"heddle/echo","prompt":"Answer briefly: {question}"}`,
   hints: { readOnlyHint: false, destructiveHint: false, idempotentHint: false, openWorldHint: true },
   input,

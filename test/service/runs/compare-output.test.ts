@@ -75,7 +75,10 @@ describe('compareOutput', () => {
   });
 
   it('compares the arguments of tool calls with a schema', () => {
-    const withDays = (days: object) => ({ kind: 'tool_calls', calls: [{ name: 'search', arguments: { properties: { days } } }] });
+    const withDays = (days: object) => ({
+      kind: 'tool_calls',
+      calls: [{ name: 'search', arguments: { properties: { days } } }],
+    });
     expect(compare(withDays({ type: 'integer', maximum: 3 }), message)).toBe(true);
     expect(compare(withDays({ type: 'string' }), message)).toBe(false);
   });
