@@ -37,11 +37,13 @@ const evaluationStatusResponse = z.looseObject({
 });
 
 /** The most that a run may take of models, judges included. */
-export const runLimits = z.strictObject({
-  requests: z.int().min(1).optional(),
-  tokens: z.int().min(1).optional(),
-  usd: z.number().positive().optional(),
-});
+export const runLimits = z
+  .strictObject({
+    requests: z.int().min(1).optional(),
+    tokens: z.int().min(1).optional(),
+    usd: z.number().positive().optional(),
+  })
+  .refine((limits) => Object.values(limits).some((limit) => limit !== undefined), 'needs requests, tokens or usd');
 export type RunLimits = z.infer<typeof runLimits>;
 
 /** Maximum number of calls that one run scores. */
