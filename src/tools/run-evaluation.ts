@@ -246,12 +246,13 @@ async function scoreOutputs(
 ): Promise<RunResult> {
   const { service } = context;
   const earlier = run_id === undefined ? undefined : await readRun(run_id, project, context);
-  const ofEvaluation = evaluation ?? earlier?.evaluation ?? undefined;
+  // The evaluation of an earlier run may have been deleted, and matters only for its scorers and its rows.
+  const ofEvaluation = evaluation ?? (scorers ? undefined : earlier?.evaluation);
   const found = ofEvaluation ? await findEvaluation(ofEvaluation, project, service) : undefined;
   if (use === 'only') {
-    const plan = found && (await planOfMissing(found, run_id!, project, context));
-    if (plan && dry_run) return { status: 'dry_run', ...plan };
-    if (plan && !confirm) requireConsentTo(plan, `Ask again what failed in the run ${run_id}`, 'set a budget', context);
+    const plan = await planOfMissing(found, run_id!, project, context);
+    if (dry_run) return { status: 'dry_run', ...plan };
+    if (!confirm) requireConsentTo(plan, `Ask again what failed in the run ${run_id}`, 'set a budget', context);
     const started = await start(
       found?.reference,
       (client) => client.call('resumeEvaluation', { body: { project_id: project, call_id: run_id!, ...limits } }),
@@ -305,17 +306,19 @@ function requireConsentTo(plan: Requests, what: string, alternative: string, con
 
 /** Returns how many requests it takes at most to ask again what failed in a run or is missing. */
 async function planOfMissing(
-  found: FoundEvaluation,
+  found: FoundEvaluation | undefined,
   run_id: string,
   project: string,
   context: ToolContext,
 ): Promise<Requests> {
-  const [dataset, { judges }, { figures }] = await Promise.all([
+  const { figures } = await readFigures([run_id], project, context);
+  const { predictions = 0, errors = 0 } = figures.get(run_id) ?? {};
+  // Without an evaluation, the run scored recorded calls, and asks no model for them.
+  if (!found) return { rows: predictions, model_requests: 0, judge_requests: 0 };
+  const [dataset, { judges }] = await Promise.all([
     readDataset(found, context.service),
     readScorers(found, context.service),
-    readFigures([run_id], project, context),
   ]);
-  const { predictions = 0, errors = 0 } = figures.get(run_id) ?? {};
   const model_requests = Math.max(0, dataset.count * trialsOf(found) - predictions + errors);
   return { rows: dataset.count, model_requests, judge_requests: model_requests * judges.length };
 }

@@ -87,29 +87,31 @@ describe('run_evaluation', () => {
     expect(heddle.asked('small')).toHaveLength(2);
   });
 
-  it('scores the recorded calls of a filter or a queue', async () => {
+  it('scores the recorded calls of a filter or a queue, and the board suggests the scores', async () => {
     const heddle = await connect();
-    const { calls } = await heddle.call('query_calls', { filter: { op_name: 'answer_question' }, limit: 1000 });
-    await heddle.call('create_scorer', { name: 'Some text', kind: 'matches', pattern: '.' });
-    const scorers = ['Some text'];
-    const byFilter = { calls: { filter: { op_name: 'answer_question' } }, scorers };
-    if (calls.length > 0) {
-      expect(await heddle.call('run_evaluation', byFilter)).toMatchObject({
-        status: 'complete',
-        predictions: calls.length,
-      });
-    }
-    const [queue] = (await heddle.call('list_queues', {})).queues;
-    const scored = await heddle.call('run_evaluation', { calls: { queue_id: queue.id }, scorers });
-    expect(scored).toMatchObject({ status: 'complete', scorers: [{ scorer: 'some_text' }] });
-    expect(scored.predictions).toBeGreaterThan(0);
-    expect(heddle.asked('judge')).toEqual([]);
+    const definition = { name: 'Some text', kind: 'matches', pattern: '.' };
+    // The field of the queue takes the name over, so that only the reference leads to the scorer.
+    const scorers = [(await heddle.call('create_scorer', definition)).scorer_ref];
+    const { calls, total } = await heddle.call('query_calls', { filter: { op_name: 'support.answer' } });
+    const byFilter = { calls: { filter: { op_name: 'support.answer' } }, scorers };
+    expect(await heddle.call('run_evaluation', byFilter)).toMatchObject({ status: 'complete', predictions: total });
+    const fields = [{ name: 'some_text', type: 'boolean' }];
+    const { queue_id } = await heddle.call('create_queue', { name: 'Answers', fields });
+    await heddle.call('add_queue_items', { queue_id, call_ids: [calls[0].id] });
+    const scored = await heddle.call('run_evaluation', { calls: { queue_id: 'Answers' }, scorers });
+    expect(scored).toMatchObject({
+      status: 'complete',
+      predictions: 1,
+      scorers: [{ scorer: 'some_text', pass_rate: 1 }],
+    });
+    const [item] = (await heddle.call('review_queue', { queue_id })).items;
+    expect(item.suggestions).toEqual([{ field: 'some_text', value: true, by: 'some_text' }]);
   });
 
   it('refuses arguments that do not go together, and names without an object', async () => {
     const heddle = await connect();
     await storeEvaluation(heddle);
-    const refusals: [object, string][] = [
+    const refusals: [Record<string, unknown>, string][] = [
       [{ calls: {}, scorers: ['x'] }, 'calls needs one of ids, filter and queue_id'],
       [{ calls: { ids: ['x'] } }, 'calls needs scorers, or an evaluation with some'],
       [{ score_again: true }, 'score_again needs run_id'],

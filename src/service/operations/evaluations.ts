@@ -14,6 +14,7 @@ import {
   putSource,
   type RunDefinition,
   type RunSource,
+  requestsOfScorer,
   resolveDefinition,
   resolveScorer,
   resolveScoring,
@@ -269,6 +270,9 @@ async function readSourceIds(
   return rows.map(({ content }) => (JSON.parse(content) as { call_id: string }).call_id);
 }
 
+/** Requests to models that trying a scorer may take. */
+const maxTriedRequests = 100;
+
 /** Tries a scorer on rows or recorded calls, and stores nothing. @throws Refusal 400 for one that cannot be run. */
 export const tryScorer: OperationHandler<'tryScorer'> = async (input, context) => {
   const { scorer, rows, project_id } = input.body;
@@ -277,6 +281,10 @@ export const tryScorer: OperationHandler<'tryScorer'> = async (input, context) =
   if (!parsed) throw new Refusal(400, 'The scorer cannot be run here');
   const parts = await database.read((transaction) => resolveScorer(transaction, parsed, resolving(input, context)));
   if (typeof parts === 'string') throw new Refusal(400, `The scorer cannot be run: ${parts}`);
+  const requests = requestsOfScorer(parts) * (rows?.length ?? 0);
+  if (requests > maxTriedRequests) {
+    throw new Refusal(400, `Trying the scorer takes ${requests} requests to models, more than ${maxTriedRequests}`);
+  }
   const closed = new AbortController();
   input.response.once('close', () => closed.abort());
   const results = [];

@@ -76,23 +76,28 @@ async function ofTrial(
 ): Promise<SourceOutput> {
   const children: RecordedCall[] = [];
   for await (const [tree] of readTrees(database, project_id, [call], budget)) children.push(...tree!.children);
-  const { model_output, error, predict_call_id } = toTrial(call, children);
-  const asked = children.find(({ id }) => id === predict_call_id) ?? call;
+  const { model_output, error, predict_call_id, model_latency_seconds } = toTrial(call, children);
+  const asked = children.find(({ id }) => id === predict_call_id);
+  const { started_at, ended_at } = asked ?? call;
   const { example } = objectOrEmpty(call.inputs);
-  const isMissing = !call.ended_at && !asked.ended_at;
   return {
     row: { value: objectOrEmpty(withPlainNumbers(await resolved(example, readPart))), example },
     prediction: {
-      started_at: asked.started_at ?? '',
-      ended_at: asked.ended_at ?? asked.started_at ?? '',
+      started_at: started_at ?? '',
+      ended_at: (asked ? ended_at : laterBy(started_at, model_latency_seconds ?? 0)) ?? '',
       output: withPlainNumbers(model_output),
       usage: {},
-      ...(isMissing && { exception: 'The run ended before there was an output.' }),
+      ...(!call.ended_at && !asked?.ended_at && { exception: 'The run ended before there was an output.' }),
       ...(error != null && { exception: error }),
     },
-    usage: usageOf(asked),
-    callId: asked.id,
+    // The usage of a trial without a call of the model is that of its judges.
+    usage: asked ? usageOf(asked) : {},
+    callId: predict_call_id ?? call.id,
   };
+}
+
+function laterBy(time: string | null | undefined, seconds: number): string | undefined {
+  return time == null ? undefined : new Date(Date.parse(time) + 1000 * seconds).toISOString();
 }
 
 /** Returns the value that a reference leads to; any other value, or a reference that leads to none, as it is. */

@@ -61,6 +61,25 @@ describe('rescoreEvaluation', () => {
     ]);
   });
 
+  it('scores a run that was itself scored again', async () => {
+    const { setup, asked } = await setUp();
+    const { run, exact } = await runOnce(setup);
+    const fast = await setup.scorer('fast', { kind: 'latency_within', limit: 1000 });
+    const rescore = async (source_evaluation_run_id: string) => {
+      const body = { source_evaluation_run_id, scorer_refs: [exact, fast] };
+      const { call_id } = await setup.post('/evaluations/rescore', body);
+      await setup.ended(call_id);
+      return call_id;
+    };
+    const first = await rescore(run);
+    const second = await rescore(first);
+    const [ofFirst, ofSecond] = [await setup.trials(first), await setup.trials(second)];
+    expect(ofSecond.a).toMatchObject({ model_output: 'a!', scores: { exact: true, fast: true } });
+    expect(ofSecond.a.predict_call_id).toBe((await setup.trials(run)).a.predict_call_id);
+    expect(ofSecond.a.model_latency_seconds).toBe(ofFirst.a.model_latency_seconds);
+    expect(asked('small')).toHaveLength(3);
+  });
+
   it('asks a judge with another prompt', async () => {
     const { setup, asked } = await setUp();
     const { run } = await runOnce(setup);
