@@ -1,5 +1,5 @@
 // The Views in Chromium, where Debian's package and test/external/packages are installed: size, and time until the first
-// items are painted; of the review board also time to each further page of a queue of 1,000 items, and memory.
+// items are painted; of the review board also the longest frame while its items are judged by keys, and memory.
 import { existsSync, writeFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import { join } from 'node:path';
@@ -10,7 +10,8 @@ import { median, shown, table } from './lib/statistics.mjs';
 import { cleanEnvironment, heddle, home, openStdio } from './lib/subjects.mjs';
 
 const items = 1000;
-const pageSize = 50;
+/** Items that are judged by keys, on several pages. */
+const judged = 300;
 const openings = 5;
 /** Rows of the evaluation whose two runs are shown. */
 const evaluationRows = 500;
@@ -36,7 +37,10 @@ export async function measureBoard(run, log) {
     call: { inputs: { question: `Question ${index}?` }, output: `Answer ${index}. `.repeat(30) },
   });
   writeFileSync(file, Array.from({ length: items }, (_, index) => JSON.stringify(line(index))).join('\n'));
-  await run(['service', 'import', file, '--project', project, '--queue', 'board'], environment);
+  await run(
+    ['service', 'import', file, '--project', project, '--queue', 'board', '--field', 'helpful:boolean'],
+    environment,
+  );
   const sizes = {
     review: await measureSize('review', environment),
     evaluation: await measureSize('evaluation', environment),
@@ -53,13 +57,13 @@ export async function measureBoard(run, log) {
   });
   try {
     const review = { started: [], running: [] };
-    let pages;
+    let judging;
     for (let round = 0; round < openings; round += 1) {
       const { page, child } = await openView(browser, ['board', '--no-open', 'board'], environment);
       review.started.push(await paintedAfter(page));
       await page.reload();
       review.running.push(await paintedAfter(page));
-      if (round === openings - 1) pages = await measurePages(page);
+      if (round === openings - 1) judging = await measureJudging(page);
       await page.close();
       await stop(child);
     }
@@ -75,7 +79,7 @@ export async function measureBoard(run, log) {
     }
     const times = { review: mediansOf(review), evaluation: mediansOf(evaluation) };
     log(`board: first cards painted after ${Math.round(times.review.started.paintedMs)} ms`);
-    return { sizes, times, ...pages };
+    return { sizes, times, judging };
   } finally {
     await browser.close();
   }
@@ -150,44 +154,33 @@ function paintedAfter(page) {
   });
 }
 
-/** Loads every page of the queue; returns the times until each was painted, and the memory at the end. */
-async function measurePages(page) {
-  const timesMs = [];
-  for (let count = 2 * pageSize; count <= items; count += pageSize) {
-    timesMs.push(
-      await page.evaluate(
-        (wanted) =>
-          new Promise((resolve) => {
-            const startedAt = performance.now();
-            const observer = new MutationObserver(() => {
-              if (document.querySelectorAll('article').length < wanted) return;
-              observer.disconnect();
-              requestAnimationFrame(() => setTimeout(() => resolve(performance.now() - startedAt)));
-            });
-            observer.observe(document.body, { childList: true, subtree: true });
-            // The button that loads more is enabled again at the end of the page before.
-            const press = () => {
-              const button = document.querySelector('main > button');
-              if (button.disabled) setTimeout(press, 1);
-              else button.click();
-            };
-            press();
-          }),
-        count,
-      ),
-    );
-  }
+/** Judges items by keys as fast as the page takes them; returns the times between frames, and the memory at the end. */
+async function measureJudging(page) {
+  await page.evaluate(() => {
+    window.frameMs = [];
+    let before = performance.now();
+    const note = (now) => {
+      window.frameMs.push(now - before);
+      before = now;
+      requestAnimationFrame(note);
+    };
+    requestAnimationFrame(note);
+  });
+  for (let count = 0; count < judged; count += 1) await page.keyboard.press(count % 3 === 0 ? '2' : '1');
+  // Keys wait for the card that they are meant for. None may be lost.
+  await page.getByText(`Question ${judged}?`).first().waitFor();
+  const frameMs = await page.evaluate('window.frameMs');
   const heapMb = await page.evaluate('performance.memory.usedJSHeapSize / 2 ** 20');
-  return { firstPageMs: median(timesMs.slice(0, 5)), lastPageMs: median(timesMs.slice(-5)), heapMb };
+  return { medianMs: median(frameMs), longestMs: Math.max(...frameMs), heapMb };
 }
 
 /** Renders the measurements as Markdown. */
-export function reportBoard({ sizes, times, firstPageMs, lastPageMs, heapMb }) {
+export function reportBoard({ sizes, times, judging }) {
   const sizeOf = ({ bytes, gzip, brotli }) => {
     const [html, gzipped, brotlied] = [bytes, gzip, brotli].map((count) => shown(count / 1000, ' kB'));
     return `${html}; gzip ${gzipped}, brotli ${brotlied}`;
   };
-  const rows = [['size of the page (at most 60 kB)', sizeOf(sizes.review), sizeOf(sizes.evaluation)]];
+  const rows = [['size of the page (at most 100 kB)', sizeOf(sizes.review), sizeOf(sizes.evaluation)]];
   if (times !== undefined) {
     const { review, evaluation } = times;
     const line = (label, of) => [label, shown(of(review), ' ms'), shown(of(evaluation), ' ms')];
@@ -195,9 +188,9 @@ export function reportBoard({ sizes, times, firstPageMs, lastPageMs, heapMb }) {
       line('start of the page until its items are painted, command just started', ({ started }) => started.paintedMs),
       line('the same, command in use', ({ running }) => running.paintedMs),
       line('result until painted, command in use', ({ running }) => running.sinceResultMs),
-      [`next ${pageSize} items, with ${pageSize} to ${6 * pageSize} on the page`, shown(firstPageMs, ' ms'), ''],
-      [`next ${pageSize} items, with ${items - 5 * pageSize} to ${items} on the page`, shown(lastPageMs, ' ms'), ''],
-      [`memory of the page with ${items} items`, shown(heapMb, ' MB'), ''],
+      [`frame while ${judged} items are judged by keys, median`, shown(judging.medianMs, ' ms'), ''],
+      [`frame while ${judged} items are judged by keys, longest`, shown(judging.longestMs, ' ms'), ''],
+      ['memory of the page after that', shown(judging.heapMb, ' MB'), ''],
     );
   }
   return `## The Views

@@ -27,7 +27,7 @@ function sizing(results: string): string {
     return [page, perSecond, `${cpu} ms`, `${Math.floor(1000 / Number(cpu))}`];
   });
   const [machine] = find(/\n(\d{4}-\d\d-\d\d · [^\n]*?Node v[\d.]+)/);
-  const [start] = find(/\| heddle \|(?:[^|]*\|){4} ([\d.]+) \|/);
+  const [start] = find(/\n## Start\n[^#]*?\| heddle \|(?:[^|]*\|){4} ([\d.]+) \|/);
   const [paging] = find(/Resident megabytes at each tenth[^;]*; the most at any time was\n?\s*([\d.]+)\./);
   const [reply] = find(/\| 30 MB \|[^|]*\|[^|]*\| ([\d.]+) \|/);
   return `${table(['Result', 'Calls/s per process', 'CPU time per call', 'Calls/s that fill one core'], rows)}

@@ -24,7 +24,7 @@ export function listedToolsFile(): string {
   const lines = listedTools.map(({ inputJsonSchema, outputJsonSchema, ...tool }) =>
     JSON.stringify({
       ...tool,
-      inputJsonSchema: { ...forModel(inputJsonSchema, describedBefore), additionalProperties: false },
+      inputJsonSchema: listedArguments(tool.name, forModel(inputJsonSchema, describedBefore)),
       outputJsonSchema: memberTypes(outputJsonSchema),
     }),
   );
@@ -48,6 +48,33 @@ const knownArguments = new Set([
   ...['presence_penalty', 'frequency_penalty', 'stream', 'logit_bias', 'user', 'response_format', 'seed', 'tools'],
   ...['tool_choice', 'logprobs', 'top_logprobs', 'parallel_tool_calls', 'functions', 'function_call'],
 ]);
+
+/** Arguments that agents hardly ever use. They are not listed, but their tool takes them, and its schema allows more than it lists. */
+const unlistedArguments = new Map([
+  [
+    'run_inference',
+    [
+      ...[
+        'timeout',
+        'top_p',
+        'n',
+        'stop',
+        'max_completion_tokens',
+        'modalities',
+        'presence_penalty',
+        'frequency_penalty',
+      ],
+      ...['stream', 'logit_bias', 'user', 'logprobs', 'top_logprobs', 'parallel_tool_calls', 'extra_headers'],
+      ...['functions', 'function_call', 'api_version'],
+    ],
+  ],
+]);
+
+function listedArguments(tool: string, { properties = {}, ...schema }: JsonSchema): JsonSchema {
+  const unlisted = unlistedArguments.get(tool) ?? [];
+  const listed = Object.entries(properties).filter(([name]) => !unlisted.includes(name));
+  return { ...schema, properties: Object.fromEntries(listed), additionalProperties: unlisted.length > 0 };
+}
 
 /** Keywords that only restrict values: heddle refuses what does not fit with a sentence of its own. */
 const restrictions = [

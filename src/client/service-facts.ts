@@ -8,6 +8,8 @@ const derive = promisify(scrypt) as (secret: string, salt: string, length: numbe
 export class ServiceFacts {
   /** Operations that turned out to be missing, recorded by callers that have an alternative. */
   readonly unsupportedOperations = new Set<EndpointName>();
+  /** Ids of models that inference lists. */
+  readonly listedModels = new Set<string>();
   /** Name that the service gives the account in feedback; undefined until a response has it. */
   userId: string | undefined;
   /** Name that the service gives the account as the annotator of an item; it may differ from the one in feedback. */
@@ -32,6 +34,11 @@ export class ServiceFacts {
   /** Returns a time by the clock of the service, in full seconds, that is surely after a time by this machine's clock. */
   timeAfter(timeMs: number): string {
     return this.timeBefore(timeMs + 3000);
+  }
+
+  /** Returns the time by the clock of the service, in full seconds. */
+  now(): string {
+    return this.timeBefore(Date.now() + 1000);
   }
 
   readonly #tags = new Map<string, Promise<string>>();

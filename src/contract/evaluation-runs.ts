@@ -52,7 +52,10 @@ export const score = z.looseObject({
 });
 export type Score = z.infer<typeof score>;
 
-/** One prediction for a row, and its scores. `error` and `scorer_errors` are extensions of the embedded service. */
+/**
+ * One prediction for a row, and its scores. `error`, `scorer_errors`, `judge_tokens` and `judge_cost` are extensions of the embedded
+ * service.
+ */
 export const evaluationTrial = z.looseObject({
   predict_and_score_call_id: z.string(),
   predict_call_id: z.string().nullish(),
@@ -61,6 +64,8 @@ export const evaluationTrial = z.looseObject({
   model_latency_seconds: z.number().nullish(),
   total_tokens: z.number().nullish(),
   total_cost: z.number().nullish(),
+  judge_tokens: z.number().nullish().describe('Tokens that the scorers used.'),
+  judge_cost: z.number().nullish(),
   scorer_call_ids: z.record(z.string(), z.string()).nullish(),
   error: z.string().nullish().describe('Why there is no prediction.'),
   scorer_errors: z.record(z.string(), z.string()).nullish().describe('Why scorers gave no score, by their names.'),
@@ -91,13 +96,15 @@ export const scorerStatistics = z.looseObject({
 });
 export type ScorerStatistics = z.infer<typeof scorerStatistics>;
 
-/** The summary of one run. `error_count` is an extension of the embedded service. */
+/** The summary of one run. `error_count`, `judge_total_tokens` and `judge_total_cost` are extensions of the embedded service. */
 export const evaluationSummary = z.looseObject({
   evaluation_call_id: z.string(),
   trial_count: z.int(),
   scorer_stats: z.array(scorerStatistics),
   predict_total_tokens: z.number().nullish(),
   predict_total_cost: z.number().nullish(),
+  judge_total_tokens: z.number().nullish().describe('Tokens that the scorers used.'),
+  judge_total_cost: z.number().nullish(),
   evaluation_ref: z.string().nullish(),
   model_ref: z.string().nullish(),
   display_name: z.string().nullish(),

@@ -1,6 +1,9 @@
 import * as z from 'zod';
 import { endpoint, inferencePrefix, noProject } from './endpoint.ts';
 
+/** Id of the built-in model of the embedded service. It is there whenever it is named, also beside a model provider, which does not list it. */
+export const echoModel = 'heddle/echo';
+
 const freeForm = z.record(z.string(), z.unknown());
 
 /** Request body of inference. Members that the interface does not name are passed on to the model provider. */

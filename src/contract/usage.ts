@@ -8,7 +8,7 @@ const time = z.string().refine((text) => normalizeTimestamp(text) !== undefined,
 const flag = z.boolean().nullish();
 const bytes = z.int().nullish();
 
-/** What a model was used for: numbers of requests and tokens, and what they cost if that was asked for and prices are known. */
+/** The use of a model: numbers of requests and tokens, and their cost if that was asked for and prices are known. */
 const modelUsage = z.looseObject({
   requests: z.number(),
   prompt_tokens: z.number(),
@@ -25,6 +25,17 @@ const usageResponse = z.looseObject({
   unfinished_call_ids: z.array(z.string()).describe('Calls that have not ended, whose usage may grow.'),
 });
 
+/** The totals of the calls of one operation, whatever its version. */
+const operationTotals = z.looseObject({
+  operation: z.string(),
+  calls: z.int(),
+  errors: z.int().optional().describe('Calls that failed.'),
+  tokens: z.number().optional().describe('Absent if none of the calls tells.'),
+  cost: z.number().optional().describe('As far as prices are stored.'),
+  latency_seconds: z.number().optional().describe('Mean of the calls that have ended.'),
+  p95_latency_seconds: z.number().optional(),
+});
+
 const aggregations = z
   .array(z.enum(['sum', 'avg', 'min', 'max']))
   .max(4)
@@ -33,6 +44,9 @@ const aggregations = z
 /** Figures of one span of time: `timestamp`, `count`, and a member such as `sum_total_tokens` for each aggregation. */
 const bucket = z.looseObject({ timestamp: z.string(), count: z.int() });
 export type StatsBucket = z.infer<typeof bucket>;
+
+/** Maximum number of calls that one request adds up by operation. */
+export const maxTotalledCalls = 100_000;
 
 /** The operations that add up what recorded calls used, and how much is stored. */
 export const usageEndpoints = {
@@ -82,6 +96,30 @@ export const usageEndpoints = {
       timezone: z.string(),
       usage_buckets: z.array(bucket),
       call_buckets: z.array(bucket),
+    }),
+  }),
+  callTotals: endpoint({
+    summary: 'Add up recorded calls and their usage by operation',
+    description:
+      'An extension of the embedded service. Adds up the newest calls, up to limit. What a call used is without what the calls used that it made and that match too.',
+    path: '/calls/totals',
+    projects: projectInBody,
+    request: z.object({
+      project_id: projectId,
+      filter: callsFilter.nullish(),
+      query: expressionQuery.nullish(),
+      limit: z
+        .int()
+        .min(1)
+        .max(maxTotalledCalls)
+        .nullish()
+        .describe(`Maximum number of calls; ${maxTotalledCalls} by default.`),
+    }),
+    response: z.looseObject({
+      count: z.int().describe('Number of calls that were added up.'),
+      has_more: z.boolean().describe('True if older calls match too.'),
+      operations: z.array(operationTotals).describe('Those with the most calls first.'),
+      unpriced_models: z.array(z.string()).describe('Models for which no price is stored, up to a limit.'),
     }),
   }),
   projectStats: endpoint({

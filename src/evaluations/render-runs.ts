@@ -11,7 +11,7 @@ export function renderRuns(runs: readonly RunWithFigures[]): string[] {
 
 function renderRun(run: RunWithFigures): string {
   const { run_id, status, completed, total, error, evaluation, model, prompt, started_at } = run;
-  const { predictions, errors, tokens, cost, latency_seconds } = run;
+  const { predictions, errors, tokens, cost, judge_tokens, judge_cost, latency_seconds } = run;
   const progress = completed === undefined ? '' : ` (${completed} of ${total ?? '?'} predictions)`;
   return [
     `${cell(run_id)} ${status}${progress}${error === undefined ? '' : `: ${cell(error)}`}`,
@@ -23,6 +23,8 @@ function renderRun(run: RunWithFigures): string {
     ...(errors === undefined ? [] : [`${errors} of them failed`]),
     ...(tokens === undefined ? [] : [`${tokens} tokens`]),
     ...(cost === undefined ? [] : [`cost ${cost}`]),
+    ...(judge_tokens === undefined ? [] : [`judges ${judge_tokens} tokens`]),
+    ...(judge_cost === undefined ? [] : [`judges cost ${judge_cost}`]),
     ...(latency_seconds === undefined ? [] : [`mean latency ${latency_seconds} s`]),
   ].join(', ');
 }

@@ -35,8 +35,10 @@ export type ScorerFigures = z.output<typeof scorerFigures>;
 export const runFigures = z.object({
   predictions: z.int(),
   errors: z.int().optional().describe('Predictions that failed.'),
-  tokens: z.number().optional(),
+  tokens: z.number().optional().describe('Of the model.'),
   cost: z.number().optional(),
+  judge_tokens: z.number().optional(),
+  judge_cost: z.number().optional(),
   latency_seconds: z.number().optional().describe('Mean over the predictions for which it is known.'),
   scorers: z.array(scorerFigures),
 });
@@ -45,7 +47,14 @@ export type RunFigures = z.output<typeof runFigures>;
 /** The members of a trial that figures need. */
 export type ScoredTrial = Pick<
   EvaluationTrial,
-  'scores' | 'error' | 'scorer_errors' | 'total_tokens' | 'total_cost' | 'model_latency_seconds'
+  | 'scores'
+  | 'error'
+  | 'scorer_errors'
+  | 'total_tokens'
+  | 'total_cost'
+  | 'judge_tokens'
+  | 'judge_cost'
+  | 'model_latency_seconds'
 >;
 
 /** Returns the figures of a run from all of its trials. */
@@ -70,6 +79,8 @@ export function figuresOf(trials: readonly ScoredTrial[]): RunFigures {
     errors: trials.filter(({ error }) => error).length,
     tokens: sumOf(trials.flatMap(({ total_tokens }) => total_tokens ?? [])),
     cost: sumOf(trials.flatMap(({ total_cost }) => total_cost ?? [])),
+    judge_tokens: sumOf(trials.flatMap(({ judge_tokens }) => judge_tokens ?? [])),
+    judge_cost: sumOf(trials.flatMap(({ judge_cost }) => judge_cost ?? [])),
     latency_seconds: meanOf(trials.flatMap(({ model_latency_seconds }) => model_latency_seconds ?? [])),
     scorers,
   });
@@ -81,10 +92,18 @@ export function summarizedFigures({
   error_count,
   predict_total_tokens,
   predict_total_cost,
+  judge_total_tokens,
+  judge_total_cost,
   scorer_stats,
 }: Pick<
   EvaluationSummary,
-  'trial_count' | 'error_count' | 'predict_total_tokens' | 'predict_total_cost' | 'scorer_stats'
+  | 'trial_count'
+  | 'error_count'
+  | 'predict_total_tokens'
+  | 'predict_total_cost'
+  | 'judge_total_tokens'
+  | 'judge_total_cost'
+  | 'scorer_stats'
 >): RunFigures {
   const scorers = scorer_stats.flatMap(({ scorer_key, path, ...stats }): ScorerFigures[] => {
     const n = stats.pass_known_count || stats.numeric_count || 0;
@@ -107,6 +126,8 @@ export function summarizedFigures({
     errors: error_count,
     tokens: predict_total_tokens,
     cost: predict_total_cost,
+    judge_tokens: judge_total_tokens,
+    judge_cost: judge_total_cost,
     scorers,
   });
 }
@@ -116,17 +137,22 @@ interface Totals {
   errors: number | null | undefined;
   tokens: number | null | undefined;
   cost: number | null | undefined;
+  judge_tokens: number | null | undefined;
+  judge_cost: number | null | undefined;
   latency_seconds?: number | undefined;
   scorers: ScorerFigures[];
 }
 
 /** Rounds the figures of a run and leaves out those that are unknown. */
-function roundedFigures({ predictions, errors, tokens, cost, latency_seconds, scorers }: Totals): RunFigures {
+function roundedFigures({ predictions, errors, latency_seconds, scorers, ...used }: Totals): RunFigures {
+  const { tokens, cost, judge_tokens, judge_cost } = used;
   return {
     predictions,
     ...(errors && { errors }),
     ...(typeof tokens === 'number' && { tokens }),
     ...(typeof cost === 'number' && { cost: Number(cost.toPrecision(6)) }),
+    ...(typeof judge_tokens === 'number' && { judge_tokens }),
+    ...(typeof judge_cost === 'number' && { judge_cost: Number(judge_cost.toPrecision(6)) }),
     ...(latency_seconds !== undefined && { latency_seconds: rounded(latency_seconds, 3) }),
     scorers: scorers.slice(0, maxScorers),
   };

@@ -2,9 +2,7 @@ import type { ServiceClient } from '../client/service-client.ts';
 import type { CallsFilter, RecordedCall } from '../contract/calls.ts';
 import type { EvaluationRun } from '../contract/evaluation-runs.ts';
 import { objectOrEmpty } from '../core/json/json-object.ts';
-
-/** Name of the operation with which SDKs record a run. */
-const runOperation = 'Evaluation.evaluate';
+import { runOperationsOf } from '../records/evaluation-traces.ts';
 
 /**
  * Adds the runs that SDKs recorded to those that a service lists: the public service lists only runs that were made by POST.
@@ -18,7 +16,7 @@ export async function withSdkRuns(
   const calls = await service.call('queryCalls', {
     body: {
       project_id: project,
-      filter: { ...filter, op_names: [runOperation, `weave:///${project}/op/${runOperation}:*`] },
+      filter: { ...filter, op_names: runOperationsOf(project) },
       sort_by: [{ field: 'started_at', direction: 'desc' }],
       columns: ['inputs', 'summary', 'started_at', 'ended_at', 'exception'],
       limit,

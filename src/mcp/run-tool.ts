@@ -64,7 +64,8 @@ export async function runTool(
       const input = parseArguments(tool.input, args, listed, (text) => redactor.redact(text));
       const withoutSecrets = <T>(value: T): Promise<T> => redactor.redactValueInSteps(value);
       const context = { clientName, ask, progress, service, project, maxResultChars, offersTool, withoutSecrets };
-      const data = await tool.run(input, context);
+      const result = await tool.run(input, context);
+      const data = tool.hasTimes ? { ...result, now: service.facts.now() } : result;
       const isSample = readsSample(listed, input, options);
       // The result of a change is returned however late, and so is one that lacks parts because a request took too long.
       const endsInTime = tool.hints.readOnlyHint && !service.missedDeadline;
@@ -131,14 +132,23 @@ function readsSample(listed: ListedTool, input: unknown, { project, sampleProjec
   return sampleProject !== undefined && hasProject && used === sampleProject;
 }
 
-/** Shrinks the data of a tool and keeps its `sample_data` mark. */
+/** The members that heddle adds to the data of a tool. */
+type AddedMembers = { now?: string; sample_data?: true };
+
+/** Shrinks the data of a tool and keeps the members that heddle has added. */
 function shrink(tool: Tool, data: object, share: number): object | undefined {
   const rest = tool.rows === undefined ? tool.shrink?.(data, share) : withFirstRows(data, tool.rows, share);
-  return rest && 'sample_data' in data ? { ...rest, sample_data: true } : rest;
+  const { now, sample_data }: AddedMembers = data;
+  return rest && { ...rest, ...(now !== undefined && { now }), ...(sample_data && { sample_data }) };
 }
 
 function textOf(tool: Tool, data: object): string {
-  return 'sample_data' in data ? `${tool.render(data)}\n(Sample data.)` : tool.render(data);
+  const { now, sample_data }: AddedMembers = data;
+  return [
+    tool.render(data),
+    ...(now === undefined ? [] : [`Now: ${now}`]),
+    ...(sample_data ? ['(Sample data.)'] : []),
+  ].join('\n');
 }
 
 /** Names the tools that work without an operation that the service lacks. */

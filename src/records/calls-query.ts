@@ -1,5 +1,9 @@
 import * as z from 'zod';
+import type { ServiceClient } from '../client/service-client.ts';
+import { withFallback } from '../client/with-fallback.ts';
 import type { BodyOf } from '../contract/endpoints.ts';
+import { pluralize } from '../text/page.ts';
+import { evaluationTraces } from './evaluation-traces.ts';
 
 const time = z.string().refine((text) => !Number.isNaN(secondsOf(text)), {
   message: 'must be a date or time like 2026-01-31 or 2026-01-31T09:00:00Z',
@@ -12,15 +16,63 @@ export const callsFilterArgument = z.strictObject({
   started_before: time.optional(),
   has_error: z.boolean().optional(),
   trace_id: z.string().min(1).optional(),
+  latency_above: z.number().min(0).optional().describe('Seconds.'),
   text: z.string().min(1).optional().describe('Text in inputs or output.'),
+  include_evaluations: z.boolean().optional().describe('Also the calls that evaluations made.'),
 });
 export type CallsFilterArgument = z.infer<typeof callsFilterArgument>;
 
 type Expression = Record<string, unknown>;
 
-/** Returns the members of a request for the recorded calls that match a filter. */
-export function callsQuery(filter: CallsFilterArgument = {}): Pick<BodyOf<'queryCalls'>, 'filter' | 'query'> {
-  const { op_name, started_after, started_before, has_error, trace_id, text } = filter;
+type CallsQuery = Pick<BodyOf<'queryCalls'>, 'filter' | 'query'>;
+
+/** The members of requests for the recorded calls that match a filter. */
+export interface SelectedCalls {
+  matching: CallsQuery;
+  /** The calls that would match too, but were made by evaluations; absent if there are none, or if they are asked for. */
+  ofEvaluations?: CallsQuery;
+  /** Says that the calls of some evaluations are not left out. */
+  warning?: string;
+}
+
+/** Selects the recorded calls that match a filter: without those that evaluations made, unless the filter asks for them. */
+export async function selectCalls(
+  filter: CallsFilterArgument = {},
+  project_id: string,
+  service: ServiceClient,
+): Promise<SelectedCalls> {
+  const matching = callsQuery(filter);
+  if (filter.include_evaluations || filter.trace_id !== undefined) return { matching };
+  const { traces, warning } = await evaluationTraces(project_id, service);
+  if (traces.length === 0) return { matching };
+  return {
+    matching: callsQuery(filter, traces),
+    ofEvaluations: { ...matching, filter: { ...matching.filter, trace_ids: traces } },
+    ...(warning !== undefined && { warning }),
+  };
+}
+
+/** Counts the calls of evaluations that were left out; undefined if there are none, or if the service cannot count. */
+export async function countEvaluationCalls(
+  { ofEvaluations }: SelectedCalls,
+  limits: Pick<BodyOf<'countCalls'>, 'project_id' | 'limit'>,
+  service: ServiceClient,
+): Promise<number | undefined> {
+  if (!ofEvaluations) return undefined;
+  return withFallback(
+    async () => (await service.call('countCalls', { body: { ...ofEvaluations, ...limits } })).count || undefined,
+    async () => undefined,
+  );
+}
+
+/** Returns the sentence about calls of evaluations that were left out. */
+export function leftOutSentence(count: number): string {
+  return `${pluralize(count, 'call')} of evaluations left out; include_evaluations in filter adds them.`;
+}
+
+/** Returns the members of a request for the recorded calls that match a filter and are in none of some traces. */
+export function callsQuery(filter: CallsFilterArgument, otherTraces: readonly string[] = []): CallsQuery {
+  const { op_name, started_after, started_before, has_error, trace_id, latency_above, text } = filter;
   const isReference = op_name?.includes(':///') ?? false;
   const opReference = op_name !== undefined && isReference ? { op_names: [withVersion(op_name)] } : {};
   const conditions: Expression[] = [
@@ -28,7 +80,11 @@ export function callsQuery(filter: CallsFilterArgument = {}): Pick<BodyOf<'query
     ...(started_after === undefined ? [] : [startedFrom(started_after)]),
     ...(started_before === undefined ? [] : [not(startedFrom(started_before))]),
     ...(has_error === undefined ? [] : [has_error ? not(isNull('exception')) : isNull('exception')]),
+    ...(latency_above === undefined
+      ? []
+      : [{ $gt: [field('summary.weave.latency_ms'), literal(latency_above * 1000)] }]),
     ...(text === undefined ? [] : [hasText(text)]),
+    ...(otherTraces.length === 0 ? [] : [not({ $in: [field('trace_id'), otherTraces.map(literal)] })]),
   ];
   const columns = { ...opReference, ...(trace_id !== undefined && { trace_ids: [trace_id] }) };
   const [condition] = conditions;

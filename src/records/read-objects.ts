@@ -94,6 +94,8 @@ interface VersionsQuery {
   name?: string | undefined;
   /** Every version of one object instead of the newest of each. */
   versions?: boolean | undefined;
+  /** Leaves out objects by their names. */
+  isWanted?: ((objectId: string) => boolean) | undefined;
   limit: number;
   offset: number;
 }
@@ -102,7 +104,7 @@ interface VersionsQuery {
 export async function findVersions(
   kind: ObjectKind,
   project_id: string,
-  { name, versions = false, limit, offset }: VersionsQuery,
+  { name, versions = false, isWanted, limit, offset }: VersionsQuery,
   service: ServiceClient,
 ): Promise<StoredObject[]> {
   const isKind = kind === 'op' ? { is_op: true } : { is_op: false, base_object_classes: [baseClasses[kind]] };
@@ -118,8 +120,13 @@ export async function findVersions(
       },
     );
   };
+  const matches = ({ object_id }: StoredObject): boolean => {
+    const hasThisName = name === undefined || (versions ? object_id === name : hasName(object_id, name));
+    return hasThisName && (isWanted === undefined || isWanted(object_id));
+  };
+  const isSearch = isWanted !== undefined || (name !== undefined && !versions);
   return withFallback<StoredObject[]>(
-    () => (name === undefined || versions ? read({ limit, offset }) : findByName(name, { limit, offset }, read)),
+    () => (isSearch ? findMatching(matches, { limit, offset }, read) : read({ limit, offset })),
     async () => {
       if (kind !== 'evaluation' && kind !== 'dataset' && kind !== 'scorer') {
         throw new HeddleError({
@@ -138,8 +145,6 @@ export async function findVersions(
         latest.delete(key);
         latest.set(key, version);
       }
-      const matches = ({ object_id }: StoredObject): boolean =>
-        name === undefined || (versions ? object_id === name : hasName(object_id, name));
       return [...latest.values()]
         .reverse()
         .filter(matches)
@@ -149,15 +154,15 @@ export async function findVersions(
 }
 
 /** Services cannot search by a part of a name. */
-async function findByName(
-  name: string,
+async function findMatching(
+  matches: (object: StoredObject) => boolean,
   { limit, offset }: { limit: number; offset: number },
   read: (page: { limit: number; offset: number }) => Promise<StoredObject[]>,
 ): Promise<StoredObject[]> {
   const found: StoredObject[] = [];
   for (let start = 0; start < maxSearched && found.length < offset + limit; start += searchedPerRequest) {
     const objects = await read({ limit: searchedPerRequest, offset: start });
-    found.push(...objects.filter(({ object_id }) => hasName(object_id, name)));
+    found.push(...objects.filter(matches));
     if (objects.length < searchedPerRequest) break;
   }
   return found.slice(offset, offset + limit);

@@ -5,7 +5,7 @@ import { parsePartReference } from '../contract/references.ts';
 import { inBatches } from '../core/in-batches.ts';
 import type { Members } from '../core/json/json-object.ts';
 import { ownMember } from '../core/json/member-at.ts';
-import { pathSegments } from '../text/call-values.ts';
+import { memberName, pathSegments } from '../text/call-values.ts';
 
 /** Maximum number of references that lead to one another. */
 const maxRounds = 5;
@@ -64,7 +64,8 @@ interface Place {
 /** Returns the first reference on a path of a call. */
 function referenceOn(call: RecordedCall, path: string): Place | undefined {
   let parent: unknown = call;
-  for (const name of pathSegments(path)) {
+  for (const segment of pathSegments(path)) {
+    const name = memberName(parent, segment);
     if (typeof parent !== 'object' || parent === null || !Object.hasOwn(parent, name)) return undefined;
     const value = ownMember(parent, name);
     const isReference = typeof value === 'string' && parent !== call && parsePartReference(value) !== undefined;

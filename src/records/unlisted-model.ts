@@ -1,23 +1,66 @@
 import { asServiceFailure } from '../client/as-service-failure.ts';
 import type { ServiceClient } from '../client/service-client.ts';
+import { echoModel } from '../contract/inference.ts';
+import { HeddleError } from '../core/errors.ts';
 import { nearestSentence, shortName } from '../text/names.ts';
+import { knownProjects } from './require-project.ts';
 
-/**
- * Returns a sentence about a model that the service does not list, with the nearest that it lists.
- * @returns undefined for a model that is listed, and where there is no list: without access to inference, the run will tell.
- */
-export async function unlistedModel(
+/** Longest time that the list of models may take, in milliseconds: the request to a model matters more. */
+const maxListMs = 5000;
+
+interface ModelCheck {
+  service: ServiceClient;
+  project?: string;
+}
+
+/** A model that the service does not list, and a sentence about it with the nearest that it lists. */
+interface UnlistedModel {
+  model: string;
+  sentence: string;
+}
+
+/** Returns the first model that is not listed; undefined also where there is no list: without access to inference, the run will tell. */
+async function unlistedModel(
   models: readonly string[],
-  { service, project }: { service: ServiceClient; project?: string },
-): Promise<string | undefined> {
+  { service, project }: ModelCheck,
+): Promise<UnlistedModel | undefined> {
+  const { listedModels } = service.facts;
+  if (models.every((model) => listedModels.has(model))) return undefined;
   try {
-    const { data } = await service.call('listModels', {}, { project });
+    const signal = AbortSignal.any([AbortSignal.timeout(maxListMs), ...(service.signal ? [service.signal] : [])]);
+    const { data } = await service.withSignal(signal).call('listModels', {}, { project });
     const ids = data.map(({ id }) => id);
-    const unlisted = ids.length === 0 ? undefined : models.find((model) => !ids.includes(model));
-    if (unlisted === undefined) return undefined;
-    return `Inference does not list the model ${shortName(unlisted)}. ${nearestSentence('models', unlisted, ids)}`;
+    for (const id of ids) listedModels.add(id);
+    const model = ids.length === 0 ? undefined : models.find((each) => !ids.includes(each));
+    if (model === undefined) return undefined;
+    const nearest = nearestSentence('models', model, ids);
+    return { model, sentence: `Inference does not list the model ${shortName(model)}. ${nearest}` };
   } catch (error) {
     asServiceFailure(error, service);
     return undefined;
   }
+}
+
+/**
+ * Checks that inference lists models before anything is sent to them.
+ * @returns a warning about a model that is not listed and may exist all the same: the public service has models of other providers
+ * too, and the user may know better.
+ * @throws HeddleError `not_found` for one that the embedded service does not list, unless the user has confirmed.
+ */
+export async function checkModels(
+  models: readonly string[],
+  { consequence, confirm }: { consequence: string; confirm: boolean },
+  check: ModelCheck,
+): Promise<string | undefined> {
+  const first = await unlistedModel(models, check);
+  if (!first || (await knownProjects(check.service)) === undefined) return first?.sentence;
+  // The embedded service has the echo model in any case; the list of a model provider does not name it.
+  const others = models.filter((model) => model !== echoModel);
+  const unlisted = first.model === echoModel ? await unlistedModel(others, check) : first;
+  if (!unlisted || confirm) return unlisted?.sentence;
+  throw new HeddleError({
+    code: 'not_found',
+    message: `${consequence}. ${unlisted.sentence}`,
+    hint: 'Use a model that is listed. If the user says that this one exists, call again with confirm; on the command line add --yes.',
+  });
 }

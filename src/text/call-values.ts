@@ -1,7 +1,7 @@
 import * as z from 'zod';
 import type { RecordedCall } from '../contract/calls.ts';
-import type { Members } from '../core/json/json-object.ts';
-import { memberAt } from '../core/json/member-at.ts';
+import { isJsonObject, type Members } from '../core/json/json-object.ts';
+import { ownMember } from '../core/json/member-at.ts';
 
 /** A path to a value of a recorded call. */
 export const callPath = z.string().min(1).max(500);
@@ -10,15 +10,20 @@ export const maxPaths = 100;
 
 /** Splits a path like `inputs.messages[0].content` into names and indices. */
 export function pathSegments(path: string): string[] {
-  return path.replace(/\[(\d+)\]/g, '.$1').split('.');
+  return path.replace(/\[(-?\d+)\]/g, '.$1').split('.');
+}
+
+/** Returns the name of a member that a path means: an index like -1 counts from the end of a list. */
+export function memberName(parent: unknown, segment: string): string {
+  return Array.isArray(parent) && /^-\d+$/.test(segment) ? String(parent.length + Number(segment)) : segment;
 }
 
 /**
- * Returns the value of a recorded call at a path like `inputs.subject` or `inputs.messages[0].content`; undefined when
+ * Returns the value of a recorded call at a path like `inputs.subject` or `inputs.messages[-1].content`; undefined when
  * there is none. Inherited members are ignored.
  */
 export function valueAt(call: RecordedCall, path: string): unknown {
-  return memberAt(call, pathSegments(path));
+  return pathSegments(path).reduce<unknown>((at, segment) => ownMember(at, memberName(at, segment)), call);
 }
 
 /** Members of a value that are named, and characters of a name. */
@@ -49,15 +54,63 @@ const maxMarkChars = 40;
 
 /**
  * Cuts a value to `maxChars` characters and appends how many are missing, with those that were cut off before. A value that
- * is not a string is returned unchanged if its JSON is short enough, and as cut JSON text otherwise.
+ * is not a string is returned unchanged if its JSON is short enough. Otherwise a list loses entries, and anything else becomes cut
+ * JSON text.
  */
 export function cutValue(value: unknown, maxChars: number): unknown {
   const text = typeof value === 'string' ? value : JSON.stringify(value);
   if (text === undefined || text.length <= maxChars) return value;
+  return Array.isArray(value) ? cutList(value, maxChars) : cutText(text, maxChars);
+}
+
+function cutText(text: string, maxChars: number): string {
   const [mark = '', before = 0] = cutMark.exec(text.slice(-maxMarkChars)) ?? [];
   const uncut = text.length - mark.length;
   const kept = Math.min(maxChars, uncut);
   return `${text.slice(0, kept).toWellFormed()}…[+${uncut - kept + Number(before)} characters]`;
+}
+
+/** The entry that stands for those that were cut off a list. */
+const entriesMark = /^…\[\+(\d+) entries\]$/;
+
+/**
+ * Keeps the first entries of a list, or the last ones of a talk, whose end says most. An entry that is too long by itself is cut.
+ */
+function cutList(list: readonly unknown[], maxChars: number): unknown[] {
+  const isMark = (entry: unknown): entry is string => typeof entry === 'string' && entriesMark.test(entry);
+  const entries = list.filter((entry) => !isMark(entry));
+  const isTalk = entries.every((entry) => isJsonObject(entry) && typeof entry.role === 'string');
+  const kept: unknown[] = [];
+  let left = Math.max(maxChars - maxMarkChars, 1);
+  for (const entry of isTalk ? entries.toReversed() : entries) {
+    const chars = (JSON.stringify(entry) ?? 'null').length + 1;
+    if (chars > left && kept.length > 0) break;
+    kept.push(chars > left ? cutEntry(entry, left) : entry);
+    left -= chars;
+  }
+  const before = list.filter(isMark).reduce((sum, mark) => sum + Number(entriesMark.exec(mark)![1]), 0);
+  const missing = entries.length - kept.length + before;
+  const mark = missing === 0 ? [] : [`…[+${missing} entries]`];
+  return isTalk ? [...mark, ...kept.reverse()] : [...kept, ...mark];
+}
+
+/** Cuts an entry of a list: of an object each long text, unless its other members are too long. */
+function cutEntry(entry: unknown, maxChars: number): unknown {
+  const text = typeof entry === 'string' ? entry : JSON.stringify(entry);
+  if (!isJsonObject(entry)) return cutText(text, maxChars);
+  const members = Object.entries(entry).map(([name, value]) => ({ name, value, json: JSON.stringify(value) ?? '' }));
+  const long = members.filter(({ json }) => json.length > maxChars / (2 * members.length));
+  const others = text.length - long.reduce((sum, { json }) => sum + json.length, 0);
+  const share = Math.floor((maxChars - others) / Math.max(long.length, 1)) - maxMarkChars;
+  if (share < 1) return cutText(text, maxChars);
+  return Object.fromEntries(
+    members.map((member) => [
+      member.name,
+      long.includes(member) && member.json.length > share
+        ? cutText(typeof member.value === 'string' ? member.value : member.json, share)
+        : member.value,
+    ]),
+  );
 }
 
 /** Cuts each member of an object to `maxChars` characters. */

@@ -5,9 +5,16 @@ import { pathSegment } from '../contract/identifiers.ts';
 import { HeddleError } from '../core/errors.ts';
 import { inBatches } from '../core/in-batches.ts';
 import { requireQueue } from '../queues/require-queue.ts';
-import { type CallsFilterArgument, callsFilterArgument, callsQuery } from '../records/calls-query.ts';
+import {
+  type CallsFilterArgument,
+  callsFilterArgument,
+  countEvaluationCalls,
+  leftOutSentence,
+  selectCalls,
+} from '../records/calls-query.ts';
 import { readPages } from '../records/read-pages.ts';
 import { callsLike } from '../records/unknown-call.ts';
+import { requireMatchable } from '../records/unknown-operation.ts';
 import { cell, escapeInvisible } from '../text/compact-table.ts';
 import { pluralize } from '../text/page.ts';
 import { maxUnconfirmed, requireConsent } from './definition/require-consent.ts';
@@ -57,6 +64,7 @@ const output = z.object({
   duplicates: z.int().optional().describe('Calls that the queue holds already.'),
   unknown: z.array(z.string()).optional().describe(`Up to ${maxShownUnknown} ids of calls that do not exist.`),
   unknown_count: z.int().optional(),
+  evaluation_calls: z.int().optional().describe('Number of matching calls of evaluations, which are left out.'),
   display_fields: z.array(z.string()).optional(),
   dry_run: z.boolean().optional(),
   selected: z.int().optional().describe('Calls that would be added.'),
@@ -72,7 +80,7 @@ export const addQueueItemsTool = defineTool({
   groups: ['queue'],
   uses: ['readQueue', 'queryCalls', 'queryQueueItems', 'addQueueItems'],
   description: `Adds recorded calls to a queue: call_ids, or those that match filter, or a sample of either. Items cannot be removed, so more than ${maxUnconfirmed} calls need the user's agreement; use dry_run first.
-Example: {"queue_id":"support-triage","filter":{"op_name":"answer","has_error":true},"sample":{"n":20}}`,
+Example: {"queue_id":"support-triage","filter":{"op_name":"support.answer","has_error":true},"sample":{"n":20}}`,
   hints: { readOnlyHint: false, destructiveHint: false, idempotentHint: true, openWorldHint: false },
   input,
   output,
@@ -116,7 +124,7 @@ Example: {"queue_id":"support-triage","filter":{"op_name":"answer","has_error":t
 
   render(result: AdditionResult) {
     const { queue_id, matched, added = 0, duplicates = 0, unknown = [], unknown_count = 0, warnings = [] } = result;
-    const { dry_run, selected = 0, first_call_ids = [], display_fields } = result;
+    const { dry_run, selected = 0, first_call_ids = [], display_fields, evaluation_calls } = result;
     const ids = (list: readonly string[]): string => list.map(cell).join(', ');
     const first = first_call_ids.length === 0 ? '' : ` The first are ${ids(first_call_ids)}.`;
     const shown = display_fields ? ` Values to judge: ${ids(display_fields)}.` : '';
@@ -125,7 +133,7 @@ Example: {"queue_id":"support-triage","filter":{"op_name":"answer","has_error":t
       : `Added ${pluralize(added, 'call')} to queue ${cell(queue_id)}; it held ${duplicates} already.${shown}`;
     const more = unknown_count > unknown.length ? `, and ${unknown_count - unknown.length} more` : '';
     return [
-      `${outcome} Matching calls: ${matched}.`,
+      `${outcome} Matching calls: ${matched}.${evaluation_calls === undefined ? '' : ` ${leftOutSentence(evaluation_calls)}`}`,
       ...(unknown_count > 0 ? [`Unknown calls: ${ids(unknown)}${more}.`] : []),
       ...warnings.map(escapeInvisible),
     ].join('\n');
@@ -138,6 +146,7 @@ interface FoundCalls {
   matched: number;
   unknown?: string[];
   unknown_count?: number;
+  evaluation_calls?: number;
   warnings?: string[];
 }
 
@@ -168,24 +177,30 @@ async function knownCalls(call_ids: readonly string[], project_id: string, conte
 
 /** Reads the ids of the calls that match a filter, in the order in which the calls started. */
 async function matchingCalls(
-  filter: CallsFilterArgument | undefined,
+  filter: CallsFilterArgument = {},
   project_id: string,
   { service }: ToolContext,
 ): Promise<FoundCalls> {
-  const matching = { project_id, ...callsQuery(filter) };
+  const selected = await selectCalls(filter, project_id, service);
+  const matching = { project_id, ...selected.matching };
   const sort_by = [{ field: 'started_at', direction: 'asc' as const }];
   // Asking for one call more than needed tells whether there are more.
   const request = { ...matching, sort_by, columns: ['id'], limit: maxCalls + 1 };
   const calls = await service.call('queryCalls', { body: request });
+  if (calls.length === 0) await requireMatchable(filter, project_id, service);
   const ids = calls.slice(0, maxCalls).map(({ id }) => id);
-  if (calls.length <= maxCalls) return { ids, matched: ids.length };
+  const evaluation_calls = await countEvaluationCalls(selected, { project_id, limit: maxCalls }, service);
+  const leftOut = evaluation_calls === undefined ? {} : { evaluation_calls };
+  const warnings = selected.warning === undefined ? [] : [selected.warning];
+  if (calls.length <= maxCalls)
+    return { ids, matched: ids.length, ...leftOut, ...(warnings.length > 0 && { warnings }) };
   const count = await withFallback(
     async () => (await service.call('countCalls', { body: matching })).count,
     async () => undefined,
   );
   const all = count === undefined ? 'More calls match' : `${count} calls match`;
   const warning = `${all}, of which only the ${maxCalls} that started first were read. Narrow the filter to reach the others.`;
-  return { ids, matched: count ?? calls.length, warnings: [warning] };
+  return { ids, matched: count ?? calls.length, ...leftOut, warnings: [...warnings, warning] };
 }
 
 /**

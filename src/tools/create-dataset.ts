@@ -63,7 +63,7 @@ export const createDatasetTool = defineTool({
   groups: ['evaluation'],
   uses: ['createTable', 'createObject'],
   description: `Stores rows, or the matching items of a queue, as a dataset.
-Example: {"name":"Unhelpful","from_queue":{"queue_id":"support-triage","filter":{"field":"helpful","value":false},"map":{"question":"inputs.question","expected":"judgement.helpful"}}}`,
+Example: {"name":"Answered","from_queue":{"queue_id":"support-triage","filter":{"annotation_states":["completed"]},"map":{"question":"inputs.question"}}}`,
   hints: { readOnlyHint: false, destructiveHint: false, idempotentHint: true, openWorldHint: false },
   input,
   output,

@@ -15,7 +15,7 @@ import { findScorers } from '../evaluations/find-scorers.ts';
 import { fieldSchema } from '../queues/queue-fields.ts';
 import { objectName } from '../records/object-name.ts';
 import { versionsOfName } from '../records/read-objects.ts';
-import { unlistedModel } from '../records/unlisted-model.ts';
+import { checkModels } from '../records/unlisted-model.ts';
 import { cell, compactTable, escapeInvisible } from '../text/compact-table.ts';
 import { shortName } from '../text/names.ts';
 import { defineTool, projectArgument, projectOf, type ToolContext } from './definition/tool.ts';
@@ -139,7 +139,9 @@ Example: {"name":"Right answer","kind":"equals","expected":"answer"}`,
     if (scorers) {
       definition.options = { ...definition.options, scorers: await findScorers(scorers, project, context.service) };
     }
-    const unlisted = definition.model === undefined ? undefined : await unlistedModel([definition.model], context);
+    const models = definition.model === undefined ? [] : [definition.model];
+    // Nothing is asked yet, so a model that is not listed is only a warning.
+    const unlisted = await checkModels(models, { consequence: 'Nothing was stored', confirm: true }, context);
     const warnings = [
       ...(definition === args ? [] : ['Secrets in the definition were replaced by [secret].']),
       ...(unlisted === undefined ? [] : [unlisted]),

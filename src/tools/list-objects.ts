@@ -1,6 +1,7 @@
 import * as z from 'zod';
 import { splitProjectId } from '../contract/identifiers.ts';
 import { formatReference, referenceScheme } from '../contract/references.ts';
+import { isDerivedName } from '../records/derived-name.ts';
 import { findVersions } from '../records/read-objects.ts';
 import { pageArguments, pageMembers, pagePosition, pluralize, renderPage } from '../text/page.ts';
 import { defineTool, projectArgument, projectOf } from './definition/tool.ts';
@@ -27,6 +28,7 @@ const output = z.object({
     .array(z.record(z.string(), z.unknown()))
     .describe('Entries. Pass reference to other tools, or id to inference as model.'),
   ...pageMembers,
+  left_out: z.int().optional(),
 });
 
 type ObjectPage = z.output<typeof output>;
@@ -43,6 +45,7 @@ Example: {"kind":"dataset"}`,
   hints: { readOnlyHint: true, destructiveHint: false, idempotentHint: true, openWorldHint: false },
   input,
   output,
+  hasTimes: true,
 
   async run({ kind, name, versions, limit, offset = 0, ...query }, context): Promise<ObjectPage> {
     const { service } = context;
@@ -53,17 +56,34 @@ Example: {"kind":"dataset"}`,
       return { kind, objects: models, ...pagePosition(offset, models.length, found.length > offset + limit) };
     }
     const project = projectOf(query, context);
+    const derived = new Set<string>();
+    const isWanted = (objectId: string): boolean => {
+      if (isDerivedName(objectId)) derived.add(objectId);
+      return !derived.has(objectId);
+    };
+    const leavesOut = name === undefined && ['dataset', 'evaluation'].includes(kind);
     // Asking for one object more than needed tells whether there is a next page.
-    const found = await findVersions(kind, project, { name, versions, limit: limit + 1, offset }, context.service);
+    const page = { name, versions, limit: limit + 1, offset, ...(leavesOut && { isWanted }) };
+    const found = await findVersions(kind, project, page, context.service);
     const objects = found
       .slice(0, limit)
       .map(({ digest, ...object }) => ({ reference: referenceTo(object.object_id, digest, kind, project), ...object }));
-    return { kind, objects, ...pagePosition(offset, objects.length, found.length > limit) };
+    return {
+      kind,
+      objects,
+      ...pagePosition(offset, objects.length, found.length > limit),
+      ...(derived.size > 0 && { left_out: derived.size }),
+    };
   },
 
-  render({ kind, objects, offset, next_offset }: ObjectPage) {
-    if (objects.length === 0) return `No ${kind}s at offset ${offset}.`;
-    return renderPage(`${pluralize(objects.length, kind)} from offset ${offset}.`, objects, columns, next_offset);
+  render({ kind, objects, offset, next_offset, left_out }: ObjectPage) {
+    const others =
+      left_out === undefined
+        ? ''
+        : ` ${pluralize(left_out, 'object')} that runs of first rows made left out; name "-first-" finds them.`;
+    if (objects.length === 0) return `No ${kind}s at offset ${offset}.${others}`;
+    const summary = `${pluralize(objects.length, kind)} from offset ${offset}.${others}`;
+    return renderPage(summary, objects, columns, next_offset);
   },
 
   rows: 'objects',

@@ -1,13 +1,18 @@
 import * as z from 'zod';
 import { withFallback } from '../client/with-fallback.ts';
-import type { RecordedCall } from '../contract/calls.ts';
+import { callColumns, type RecordedCall } from '../contract/calls.ts';
 import type { BodyOf } from '../contract/endpoints.ts';
 import { type SortKey, sortKey } from '../contract/sort-keys.ts';
-import { callsFilterArgument, callsQuery } from '../records/calls-query.ts';
+import { invalidArgument } from '../core/errors.ts';
+import { callsFilterArgument, countEvaluationCalls, leftOutSentence, selectCalls } from '../records/calls-query.ts';
 import { columnsFor } from '../records/read-calls.ts';
-import { requireProject } from '../records/require-project.ts';
+import { readTotals, type ShownTotals, shownTotals } from '../records/read-totals.ts';
 import { expandColumns, resolveReferences } from '../records/resolve-references.ts';
-import { callPath, maxPaths, valuesAt } from '../text/call-values.ts';
+import { requireMatchable } from '../records/unknown-operation.ts';
+import { callPath, maxPaths, valueAt, valuesAt } from '../text/call-values.ts';
+import { cell, compactTable } from '../text/compact-table.ts';
+import { nearest, shortName } from '../text/names.ts';
+import { lastName, nearestPaths } from '../text/nearest-paths.ts';
 import { pageArguments, pageMembers, pagePosition, pluralize, renderPage } from '../text/page.ts';
 import { defineTool, projectArgument, projectOf, type ToolContext } from './definition/tool.ts';
 
@@ -24,6 +29,7 @@ const input = z.strictObject({
   ...pageArguments,
   limit: z.int().min(1).max(1000).default(20).describe('Maximum number of calls to return.'),
   fields: z.array(callPath).min(1).max(maxPaths).optional().describe('Paths like inputs.question; ["*"] for all.'),
+  totals: z.boolean().optional().describe('Add up errors, tokens, cost and latency by operation instead.'),
 });
 
 const output = z.object({
@@ -32,6 +38,9 @@ const output = z.object({
   total: z.int().optional().describe('Number of matching calls, if known.'),
   total_at_least: z.int().optional(),
   missing: z.array(z.string()).optional().describe('Fields that no call of this page has.'),
+  evaluation_calls: z.int().optional().describe('Number of matching calls of evaluations, which are left out.'),
+  totals: shownTotals.optional().describe('Instead of calls.'),
+  warning: z.string().optional(),
 });
 
 type CallPage = z.output<typeof output>;
@@ -52,18 +61,35 @@ export const queryCallsTool = defineTool({
   title: 'Find recorded calls',
   groups: ['queue'],
   uses: ['queryCalls'],
-  description: `Finds recorded calls, newest first, to see what belongs in a queue.
-Example: {"filter":{"op_name":"answer","text":"refund"},"fields":["inputs.question","output"]}`,
+  description: `Finds recorded calls, newest first, to see what belongs in a queue, or what they cost (totals).
+Example: {"filter":{"op_name":"support.answer","text":"refund"},"fields":["inputs.question","output"]}`,
   hints: { readOnlyHint: true, destructiveHint: false, idempotentHint: true, openWorldHint: false },
   input,
   output,
+  hasTimes: true,
 
-  async run({ filter, sort_by, limit, offset = 0, fields, ...query }, context): Promise<CallPage> {
+  async run({ filter, sort_by, limit, offset = 0, fields, totals, ...query }, context): Promise<CallPage> {
+    const { service } = context;
     const project_id = projectOf(query, context);
-    const matching = callsQuery(filter);
+    for (const [index, { field }] of (sort_by ?? []).entries()) checkSortField(field, index);
+    const selected = await selectCalls(filter, project_id, service);
+    const { matching, warning } = selected;
+    const limits = filter?.text === undefined ? {} : { limit: maxCountedByText };
+    const evaluation_calls =
+      offset === 0 ? await countEvaluationCalls(selected, { project_id, ...limits }, service) : undefined;
+    const facts = {
+      ...(evaluation_calls !== undefined && { evaluation_calls }),
+      ...(warning !== undefined && { warning }),
+    };
+    if (totals) {
+      const sums = await readTotals(matching, project_id, service);
+      if (sums.calls === 0) await requireMatchable(filter ?? {}, project_id, service);
+      return { calls: [], offset: 0, totals: sums, total: sums.calls, ...facts };
+    }
     const paths = fields ?? defaultFields;
+    const sortPaths = (sort_by ?? []).map(({ field }) => field).filter(isValuePath);
     const pageSize = Math.min(limit, Math.ceil(context.maxResultChars / minCallChars));
-    const found = await context.service.call('queryCalls', {
+    const found = await service.call('queryCalls', {
       body: {
         project_id,
         ...matching,
@@ -71,15 +97,15 @@ Example: {"filter":{"op_name":"answer","text":"refund"},"fields":["inputs.questi
         // Asking for one call more than needed tells whether there is a next page.
         limit: pageSize + 1,
         offset,
-        ...columnsOf(paths),
+        ...columnsOf(paths, sortPaths),
       },
     });
-    if (found.length === 0) await requireProject(project_id, context.service);
+    if (found.length === 0) await requireMatchable(filter ?? {}, project_id, service);
+    if (offset === 0) await checkSortValues(found, sortPaths, { project_id, ...matching }, context);
     const page = found.slice(0, pageSize);
-    if (fields) await resolveReferences(page, fields, context.service);
+    if (fields) await resolveReferences(page, fields, service);
     const calls = page.map((call) => toRow(call, paths, fields ? maxFieldChars : maxDefaultChars));
     const hasMore = found.length > pageSize;
-    const limits = filter?.text === undefined ? {} : { limit: maxCountedByText };
     const total = await totalOf(
       { project_id, ...matching, ...limits },
       { offset, count: page.length, hasMore },
@@ -93,28 +119,89 @@ Example: {"filter":{"op_name":"answer","text":"refund"},"fields":["inputs.questi
       ...pagePosition(offset, calls.length, hasMore),
       ...total,
       ...(missing.length > 0 && { missing }),
+      ...facts,
     };
   },
 
-  render({ calls, offset, next_offset, total, total_at_least, missing }: CallPage) {
+  render(page: CallPage) {
+    const { calls, offset, next_offset, total, total_at_least, missing, evaluation_calls, totals, warning } = page;
+    const leftOut = evaluation_calls === undefined ? [] : [leftOutSentence(evaluation_calls)];
+    const notes = [...leftOut, ...(warning === undefined ? [] : [warning])].map((sentence) => ` ${sentence}`).join('');
+    if (totals) return renderTotals(totals, notes);
     if (calls.length === 0) {
       return total === 0
-        ? 'No calls match.'
-        : `No calls at offset ${offset}: ${total === undefined ? 'fewer' : `only ${total}`} match.`;
+        ? `No calls match.${notes}`
+        : `No calls at offset ${offset}: ${total === undefined ? 'fewer' : `only ${total}`} match.${notes}`;
     }
     const known = total === undefined ? total_at_least && `at least ${total_at_least}` : total;
     const count = known === undefined ? '' : ` of ${known}`;
     const lacking = missing ? ` No call of this page has ${missing.join(', ')}.` : '';
-    const summary = `${pluralize(calls.length, 'call')}${count} from offset ${offset}.${lacking}`;
+    const summary = `${pluralize(calls.length, 'call')}${count} from offset ${offset}.${lacking}${notes}`;
     return renderPage(summary, calls, ['id', ...defaultFields], next_offset);
   },
 
   rows: 'calls',
 });
 
+/** Fields by which calls can be sorted, with the one that the service computes. */
+const sortFields = [...callColumns, 'thread_id', 'turn_id', 'summary.weave.latency_ms'];
+
+/** @throws HeddleError `invalid_arguments` for a field that no call can have. */
+function checkSortField(field: string, index: number): void {
+  const [member = ''] = field.split('.', 1);
+  if (sortFields.includes(member) || member === 'feedback') return;
+  const near = nearest(field, sortFields, (name) => [name, lastName(name)]);
+  throw invalidArgument(['sort_by', String(index), 'field'], {
+    fault: `No call has a member ${JSON.stringify(shortName(member))}`,
+    hint: `The nearest are ${near.join(', ')}; recorded values are below inputs and output, like inputs.${shortName(field)}.`,
+  });
+}
+
+/** Returns whether a path leads to a recorded value, which calls may lack. */
+function isValuePath(path: string): boolean {
+  return /^(inputs|output|attributes|summary)\./.test(path);
+}
+
+/**
+ * Checks that some call has a value at each path by which calls are sorted. Only where no call of the first page has one, another
+ * request looks at the call with the greatest value.
+ * @throws HeddleError `invalid_arguments` with the nearest paths.
+ */
+async function checkSortValues(
+  found: readonly RecordedCall[],
+  paths: readonly string[],
+  matching: BodyOf<'queryCalls'>,
+  { service }: ToolContext,
+): Promise<void> {
+  const hasValue = (call: RecordedCall, path: string): boolean => (valueAt(call, path) ?? null) !== null;
+  for (const path of found.length === 0 ? [] : paths) {
+    if (found.some((call) => hasValue(call, path))) continue;
+    const sort_by = [{ field: path, direction: 'desc' as const }];
+    const [greatest] = await service.call('queryCalls', { body: { ...matching, sort_by, limit: 1 } });
+    if (!greatest || hasValue(greatest, path)) continue;
+    throw invalidArgument('sort_by', {
+      fault: `No matching call has a value at ${JSON.stringify(shortName(path))}`,
+      hint: `The nearest paths are ${nearestPaths(greatest, path).join(', ')}.`,
+    });
+  }
+}
+
+function renderTotals({ operations, partial, unpriced_models, ...sums }: ShownTotals, notes: string): string {
+  const facts = Object.entries(sums).map(([name, value]) => `${name} ${value}`);
+  const of = partial === undefined ? '' : ` (of ${partial})`;
+  const unpriced = unpriced_models ? ` No price is known for ${unpriced_models.map(cell).join(', ')}.` : '';
+  const summary = `Totals${of}: ${facts.join(', ')}.${unpriced}${notes}`;
+  return operations.length === 0
+    ? summary
+    : `${summary}\n${compactTable(operations, ['operation', ...Object.keys(sums)])}`;
+}
+
 /** Returns the columns to ask for, which are all of them for `*`. */
-function columnsOf(paths: readonly string[]): Pick<BodyOf<'queryCalls'>, 'columns' | 'expand_columns'> {
-  const columns = paths.includes('*') ? undefined : columnsFor(paths);
+function columnsOf(
+  paths: readonly string[],
+  sortPaths: readonly string[],
+): Pick<BodyOf<'queryCalls'>, 'columns' | 'expand_columns'> {
+  const columns = paths.includes('*') ? undefined : columnsFor([...paths, ...sortPaths]);
   const expand_columns = expandColumns(paths);
   return { ...(columns && { columns }), ...(expand_columns.length > 0 && { expand_columns }) };
 }

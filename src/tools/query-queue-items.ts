@@ -82,12 +82,14 @@ Example: {"queue_id":"support-triage","filter":{"annotation_states":["unstarted"
     const { feedback, hasMore, as_of } = page;
     const items = page.items.map(withReadableTimes);
     if (items.length === 0 && args.limit > 0) return emptyPage(args, queue);
-    const shown = include_call ? await withCallValues(items, project, max_value_chars, context) : items;
-    const judged = include_judgements ? withJudgements(shown, feedback) : shown;
+    const withValues = include_call ? await withCallValues(items, project, max_value_chars, context) : items;
+    const judged = include_judgements ? withJudgements(withValues, feedback) : withValues;
     const always = ['id', 'annotation_state', ...addedFields];
     const known = Object.keys(queueItem.shape);
+    const { omitted_fields, ...shown } = showRows(judged, { fields, defaults: defaultFields, always, known });
     return {
-      ...itemPage(showRows(judged, { fields, defaults: defaultFields, always, known }), offset, hasMore),
+      // Every page of a queue has the same ones.
+      ...itemPage({ ...shown, ...(offset === 0 && omitted_fields && { omitted_fields }) }, offset, hasMore),
       as_of,
     };
   },

@@ -87,11 +87,12 @@ export const readEvaluationTool = defineTool({
   groups: ['evaluation'],
   uses: ['listEvaluationRuns', 'queryCalls', 'queryEvaluationResults'],
   description: `Reads runs: status, figures of each scorer, and rows, the worst first. Of several runs it compares the rows that they share: better, worse, same, and whether that could be chance.
-Example: {"run_ids":["RUN_A","RUN_B"],"only":"changed"}`,
+Example: {"evaluation":"Support answers"}`,
   hints: { readOnlyHint: true, destructiveHint: false, idempotentHint: true, openWorldHint: false },
   view: 'ui://heddle/evaluation',
   input,
   output,
+  hasTimes: true,
 
   async run({ run_ids, evaluation, compare = false, ...args }, context): Promise<EvaluationResult> {
     const project = projectOf(args, context);

@@ -56,6 +56,7 @@ Example: {"ref":"weave:///demo/support/object/tickets:latest"}`,
   hints: { readOnlyHint: true, destructiveHint: false, idempotentHint: true, openWorldHint: false },
   input,
   output,
+  hasTimes: true,
 
   async run({ ref, limit, offset = 0 }, context): Promise<ReadObject> {
     const part = parsePartReference(ref);

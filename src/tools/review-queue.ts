@@ -33,7 +33,7 @@ const input = z.strictObject({
       'As in query_queue_items; by default {"unfinished_by_me":true}: items the user has not completed or skipped.',
     ),
   ...pageArguments,
-  limit: z.int().min(1).max(100).default(20).describe('Maximum number of items on the first page.'),
+  limit: z.int().min(1).max(100).optional().describe('For the board, which reads its items itself.'),
 });
 
 const output = z.object({
@@ -67,7 +67,9 @@ const output = z.object({
         ...ownFeedback.shape,
       }),
     )
-    .describe("The items with their call_values, the user's own judgements and note, and suggestions of scorers."),
+    .describe(
+      "With limit: the items with their call_values, the user's own judgements and note, and suggestions of scorers.",
+    ),
   ...pageMembers,
   as_of: z.string().describe('Time of reading, for update_queue_items.'),
   account: z.string().optional().describe('Name of the account, if it is known.'),
@@ -86,6 +88,8 @@ const toDo: ReviewFilter = { unfinished_by_me: true };
 /** Lengths at which a value is cut: for a person who judges it, and in the text for a model. */
 const maxValueChars = 4000;
 const maxTextValueChars = 300;
+/** Length at which guidelines are cut for a model that shows the board. */
+const maxShortChars = 200;
 
 const columns = ['id', 'annotation_state', 'call_op_name', 'call_started_at', 'call_id'];
 
@@ -109,21 +113,25 @@ Example: {"queue_id":"support-triage"}`,
     const project = projectOf(args, context);
     const access = { ...context, id: queue_id, project };
     const { unfinished_by_me: isUnfinishedOnly = false, ...conditions } = filter;
+    const { limit } = args;
     const query = { ...args, filter: conditions, isUnfinishedOnly, include_own_state: true };
-    const page = await readItemPage(query, access);
-    const [queue, { stats }] = await Promise.all([
-      requireQueue(queue_id, project, context.service),
-      service.call('queueStats', { body: { project_id: project, queue_ids: [queue_id], include_own_state: true } }),
-    ]);
+    const page =
+      limit === undefined
+        ? { items: [], hasMore: false, as_of: service.facts.now() }
+        : await readItemPage({ ...query, limit }, access);
+    const queue = await requireQueue(queue_id, project, context.service);
     const callIds = page.items.map(({ call_id }) => call_id);
-    const [fields = []] = await readFieldsOfQueues([queue], context.service);
-    rememberFields(access, page.as_of, fields);
-    const [items, feedback] = await Promise.all([
+    const [fields = []] = limit === undefined ? [] : await readFieldsOfQueues([queue], context.service);
+    if (limit !== undefined) rememberFields(access, page.as_of, fields);
+    const [items, { stats }, feedback] = await Promise.all([
       withCallValues(page.items.map(withReadableTimes), project, maxValueChars, context),
-      withFallback(
-        () => readOwnFeedback(callIds, access, fields),
-        async () => new Map<string, OwnFeedback>(),
-      ),
+      service.call('queueStats', { body: { project_id: project, queue_ids: [queue_id], include_own_state: true } }),
+      callIds.length === 0
+        ? new Map<string, OwnFeedback>()
+        : withFallback(
+            () => readOwnFeedback(callIds, access, fields),
+            async () => new Map<string, OwnFeedback>(),
+          ),
     ]);
     const { name, description } = queue;
     const [counts] = stats;
@@ -133,7 +141,10 @@ Example: {"queue_id":"support-triage"}`,
         id: queue_id,
         project_id: project,
         name,
-        ...(description && { guidelines: description }),
+        // The board reads them whole, with its first items.
+        ...(description && {
+          guidelines: limit === undefined ? String(cutValue(description, maxShortChars)) : description,
+        }),
         ...(counts && itemCounts(counts)),
       },
       ...(fields.length > 0 && { fields: fields.map(summarizeField) }),
@@ -156,13 +167,13 @@ Example: {"queue_id":"support-triage"}`,
     const own = to_do === undefined ? '' : `, ${to_do} to do for the user`;
     const counts = total === undefined ? '' : ` ${remaining} of ${pluralize(total, 'item')} remaining${own}.`;
     const about = [
-      `Queue ${cell(name)} (${cell(id)}).${counts}`,
+      `The user sees the board of queue ${cell(name)} (${cell(id)}).${counts}`,
       ...(guidelines === undefined ? [] : [`Guidelines: ${cell(guidelines)}`]),
-      ...(fields === undefined ? ['Judgements may have any name.'] : [`Fields: ${renderFields(fields)}`]),
+      ...(fields === undefined ? [] : [`Fields: ${renderFields(fields)}`]),
       ...(can_write ? [] : ['Nothing can be judged here: the user has switched off the tools that change data.']),
       hint,
     ];
-    if (items.length === 0) return [...about, `No items match from offset ${offset}.`].join('\n');
+    if (items.length === 0) return about.join('\n');
     const rows = items.map(({ call_values, ...item }) => {
       const values = Object.entries(call_values ?? {}).map(([path, value]) => [
         path,

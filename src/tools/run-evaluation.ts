@@ -5,6 +5,7 @@ import type { BodyOf, ResultOf } from '../contract/endpoints.ts';
 import { maxScoredCalls, runLimits } from '../contract/evaluations.ts';
 import { splitProjectId } from '../contract/identifiers.ts';
 import { classMembers } from '../contract/objects.ts';
+import { findPlaceholders, templateTexts } from '../contract/prompts.ts';
 import { objectReference, parseReference } from '../contract/references.ts';
 import { llmModelClass } from '../contract/scorers.ts';
 import { HeddleError, invalidArgument } from '../core/errors.ts';
@@ -34,9 +35,10 @@ import {
 import { renderRuns, renderRunTable } from '../evaluations/render-runs.ts';
 import { readAllItems } from '../queues/read-items.ts';
 import { findQueueId } from '../queues/require-queue.ts';
-import { type CallsFilterArgument, callsFilterArgument, callsQuery } from '../records/calls-query.ts';
+import { type CallsFilterArgument, callsFilterArgument, selectCalls } from '../records/calls-query.ts';
+import { derivedName } from '../records/derived-name.ts';
 import { knownProjects } from '../records/require-project.ts';
-import { unlistedModel } from '../records/unlisted-model.ts';
+import { checkModels } from '../records/unlisted-model.ts';
 import { cell } from '../text/compact-table.ts';
 import { pluralize } from '../text/page.ts';
 import { requireConsent } from './definition/require-consent.ts';
@@ -365,7 +367,7 @@ async function callIdsOf(
     : await service.call('queryCalls', {
         body: {
           project_id: project,
-          ...callsQuery(checkedFilter(filter)),
+          ...(await selectCalls(checkedFilter(filter), project, service)).matching,
           sort_by: [{ field: 'started_at', direction: 'desc' }],
           columns: ['id'],
           limit: maxScoredCalls + 1,
@@ -453,7 +455,7 @@ async function prepare(
   await checkPlaceholders({ messages: template, argument }, scorers, dataset, maxRows);
   const unlisted = await checkModels(
     [modelId, ...scorers.judges.flatMap((judge) => judge.modelId ?? [])],
-    confirm,
+    { consequence: 'Nothing was started', confirm },
     context,
   );
   const trials = trialsOf(found);
@@ -463,6 +465,9 @@ async function prepare(
       ? []
       : [`heddle cannot run ${pluralize(unknown.length, 'scorer')}: ${unknown.join(', ')}.`]),
     ...(unlisted === undefined ? [] : [unlisted]),
+    ...(findPlaceholders(templateTexts(template)).names.length > 0
+      ? []
+      : ['The messages have no {column} placeholder, so the model is asked the same for every row.']),
     ...(await comparisonWarning(comparisons, context.service)),
   ];
   return {
@@ -473,26 +478,6 @@ async function prepare(
     max_rows,
     warnings,
   };
-}
-
-/**
- * Checks that inference lists the models of a run, judges included.
- * @returns a warning about a model that is not listed and may exist all the same: the public service runs evaluations on models
- * of other providers too, and the user may know better.
- * @throws HeddleError `not_found` for one that the embedded service does not list, unless the user has confirmed.
- */
-async function checkModels(
-  models: readonly string[],
-  confirm: boolean,
-  context: ToolContext,
-): Promise<string | undefined> {
-  const unlisted = await unlistedModel(models, context);
-  if (unlisted === undefined || confirm || (await knownProjects(context.service)) === undefined) return unlisted;
-  throw new HeddleError({
-    code: 'not_found',
-    message: `Nothing was started. ${unlisted}`,
-    hint: 'Use a model that is listed. If the user says that this one exists, call again with confirm; on the command line add --yes.',
-  });
 }
 
 async function promptMessages(prompt: string, context: ToolContext): Promise<unknown[]> {
@@ -512,7 +497,7 @@ async function storeEvaluation(
   const stored = await service.call('createDataset', {
     path: splitProjectId(projectId),
     body: {
-      name: withSuffix(datasetName, max_rows),
+      name: derivedName(datasetName, max_rows),
       description: `The first ${max_rows} rows of ${dataset.reference}`,
       rows,
     },
@@ -521,7 +506,7 @@ async function storeEvaluation(
   const created = await service.call('createEvaluation', {
     path: splitProjectId(projectId),
     body: {
-      name: withSuffix(name, max_rows),
+      name: derivedName(name, max_rows),
       dataset: objectReference(projectId, stored.object_id, stored.digest),
       description: `${reference} on the first ${max_rows} rows`,
       scorers: scorers ?? [],
@@ -529,12 +514,6 @@ async function storeEvaluation(
     },
   });
   return created.evaluation_ref;
-}
-
-/** Returns a name that says how many rows were taken, and fits the limit for names. */
-function withSuffix(name: string, rows: number): string {
-  const suffix = `-first-${rows}`;
-  return name.slice(0, 128 - suffix.length) + suffix;
 }
 
 /** Stores the model with its messages; the same again is the same version. */
@@ -639,9 +618,9 @@ async function resultOf(
       const [fact] = isRunning ? [] : await runFacts(listed, project, context);
       const read = await readFigures([run_id], project, context);
       const figures = read.figures.get(run_id);
-      const trials = figures?.errors && !isRunning ? (await readRunResults([run_id], project, context)).rows : [];
+      const rows = figures?.errors && !isRunning ? (await readRunResults([run_id], project, context)).rows : [];
       const all = [...new Set([...(facts.warnings ?? []), ...read.warnings])];
-      return { ...withFigures({ ...fact, ...run }, figures, trials), ...(all.length > 0 && { warnings: all }) };
+      return { ...withFigures({ ...fact, ...run }, figures, rows), ...(all.length > 0 && { warnings: all }) };
     },
     async () => run,
   );

@@ -122,14 +122,21 @@ With filter: {"queue_id":"support-triage","filter":{"call_op_name":"support.esca
     const state = annotation_state === undefined ? '' : ` All show ${cell(annotation_state)}.`;
     const first = first_changed ? ` The first: ${first_changed.map(cell).join(', ')}.` : '';
     const seen = as_of === undefined ? '' : ` as_of ${as_of}.`;
-    const rows = items.map(({ error, ...members }) => ({
-      ...members,
-      ...(error && { error: `${error.code}: ${error.message} ${error.hint}` }),
-    }));
+    const sentences = items.map(({ error }) => error && `${error.code}: ${error.message} ${error.hint}`);
+    const repeated = [...countEach(sentences.filter((sentence) => sentence !== undefined))].filter(
+      ([, count]) => count > 1,
+    );
+    const rows = items.map(({ error: _, ...members }, index) => {
+      const sentence = sentences[index];
+      // An error of several items is stated once, above their results.
+      const place = repeated.findIndex(([text]) => text === sentence);
+      return { ...members, ...(sentence && { error: place === -1 ? sentence : `error ${place + 1}` }) };
+    });
     return [
       `${matching}${prefix}${results.join(', ') || 'Nothing changed'}.${first}${state}${seen}`,
       ...(remaining ? [`${remaining} not reached: ${stopped_by?.message ?? ''} Call again to continue.`] : []),
       ...(hint === undefined ? [] : [hint]),
+      ...repeated.map(([sentence, count], index) => `error ${index + 1}, of ${count} items: ${cell(sentence)}`),
       ...(rows.length > 0 ? [compactTable(rows, ['item_id', 'result', 'annotation_state', 'meanwhile', 'error'])] : []),
     ].join('\n');
   },

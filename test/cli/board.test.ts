@@ -147,12 +147,12 @@ describe('heddle board', () => {
   it("stores judgements as the account's own, apart from those of an agent", async () => {
     const { callTool } = await startSession();
     const queue_id = 'support-triage';
-    const review = JSON.parse((await callTool('review_queue', { queue_id })).body).data;
+    const review = JSON.parse((await callTool('review_queue', { queue_id, limit: 20 })).body).data;
     const items = [{ item_id: review.items[0].id, judgements: { helpful: true } }];
     await callTool('update_queue_items', { queue_id, items: [{ ...items[0], judgements: { helpful: false } }] });
     const written = JSON.parse((await callTool('update_queue_items', { queue_id, items, by_user: true })).body);
     expect(written.data.counts).toEqual({ done: 1 });
-    const again = JSON.parse((await callTool('review_queue', { queue_id })).body).data;
+    const again = JSON.parse((await callTool('review_queue', { queue_id, limit: 20 })).body).data;
     expect(again.items[0].judgements).toEqual({ helpful: true });
     const args = { queue_id, filter: { id: review.items[0].id }, include_judgements: true };
     const read = JSON.parse((await callTool('query_queue_items', args)).body).data;

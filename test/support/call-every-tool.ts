@@ -12,13 +12,7 @@ export interface AnyClient {
  * with the example in its description.
  */
 const otherExamples = new Map<string, Record<string, unknown>>([
-  ['read_call', { call_id: 'support-0001' }],
   ['update_queue_items', { queue_id: 'support-triage', items: [{ item_id: 'i1', annotation_state: 'completed' }] }],
-  ['run_inference', { model: 'heddle/echo', messages: [{ role: 'user', content: 'Hello' }] }],
-  ['create_dataset', { name: 'Refund questions', rows: [{ question: 'Where is my refund?', expected: 'ten days' }] }],
-  // The name is that of the example of run_evaluation.
-  ['create_evaluation', { name: 'Support answers', dataset: 'tickets' }],
-  ['read_evaluation', { evaluation: 'Support answers' }],
 ]);
 
 /**

@@ -150,10 +150,16 @@ export function goodBody(name: EndpointName): unknown {
  * Returns the response of a working service to a request; `{}` for a path that is not in the interface. Inference is also at
  * `/v1`, as at an address of its own.
  */
-export function goodResponse(request: { method: string; path: string }): { contentType: string; body: string } {
+export function goodResponse(request: { method: string; path: string; body?: string }): {
+  contentType: string;
+  body: string;
+} {
   const route = routeOf(request);
   if (!route) return { contentType: 'application/json', body: '{}' };
-  const body = JSON.stringify(goodBody(route.name));
+  const json = JSON.stringify(goodBody(route.name));
+  // The scorer of an example is read like everything else, but has a class of its own.
+  const isScorer = route.name === 'readObject' && request.body?.includes('"helpfulness"');
+  const body = isScorer ? json.replace('"Dataset"', '"Scorer"') : json;
   return route.lines
     ? { contentType: 'application/x-ndjson', body: `${body}\n` }
     : { contentType: 'application/json', body };

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { cutValue } from '../../src/text/call-values.ts';
+import { cutValue, valueAt } from '../../src/text/call-values.ts';
 
 describe('cutValue', () => {
   it('says how many characters are missing', () => {
@@ -15,5 +15,49 @@ describe('cutValue', () => {
   it('cuts the JSON of a value that is not a string', () => {
     expect(cutValue({ a: 'bcd' }, 5)).toBe('{"a":…[+6 characters]');
     expect(cutValue({ a: 1 }, 7)).toEqual({ a: 1 });
+  });
+});
+
+describe('cutValue of a list', () => {
+  const talk = ['Hello', 'Hi, how can I help?', 'Where is my refund?'].map((content, n) => ({
+    role: n % 2 === 0 ? 'user' : 'assistant',
+    content,
+  }));
+
+  it('keeps the last messages of a talk, and says how many were before', () => {
+    expect(cutValue(talk, 100)).toEqual(['…[+2 entries]', { role: 'user', content: 'Where is my refund?' }]);
+  });
+
+  it('keeps the first entries of another list', () => {
+    expect(cutValue(['one', 'two', 'three', 'x'.repeat(100)], 62)).toEqual(['one', 'two', 'three', '…[+1 entries]']);
+  });
+
+  it('cuts the long texts of an entry that is too long by itself', () => {
+    const long = { role: 'user', content: 'x'.repeat(1000) };
+    expect(cutValue([...talk, long], 200)).toEqual([
+      '…[+3 entries]',
+      { role: 'user', content: expect.stringMatching(/^x{60,160}…\[\+\d+ characters\]$/) },
+    ]);
+  });
+
+  it('counts the entries that were cut off before', () => {
+    expect(cutValue(cutValue([...talk, ...talk], 160), 100)).toEqual([
+      '…[+5 entries]',
+      { role: 'user', content: 'Where is my refund?' },
+    ]);
+  });
+});
+
+describe('valueAt', () => {
+  const call = { id: '1', inputs: { messages: [{ content: 'first' }, { content: 'last' }] } };
+
+  it.each([
+    ['inputs.messages[0].content', 'first'],
+    ['inputs.messages[-1].content', 'last'],
+    ['inputs.messages[-2].content', 'first'],
+    ['inputs.messages[-3].content', undefined],
+    ['inputs[-1]', undefined],
+  ])('finds %s', (path, value) => {
+    expect(valueAt(call, path)).toBe(value);
   });
 });

@@ -28,7 +28,7 @@ describe('list_objects', () => {
     expect(text).toMatch(/^2 scorers from offset 0\. This is the last page\.\n/);
     expect(text).toContain('weave:///demo/support/object/helpfulness:');
     expect((await call('list_objects', { kind: 'scorer', offset: 5 })).text).toMatch(/^No scorers at offset 5\.\n/);
-    expect((await call('list_objects', { kind: 'model', offset: 1 })).text).toMatch(/^No models at offset 1\.$/);
+    expect((await call('list_objects', { kind: 'model', offset: 1 })).text).toMatch(/^No models at offset 1\.\nNow: /);
   });
 
   it('shows what a service says of its models, members of its own last', async () => {

@@ -192,7 +192,7 @@ describe('query_calls', () => {
     const { call } = await connectClient(service.environmentOf('ada'));
     const { calls } = await call('query_calls', { fields: ['inputs.row.question'], limit: 1 });
     expect(calls).toEqual([{ id: 'call-i1', 'inputs.row.question': 'Is it safe?' }]);
-    expect(service.bodiesOf('/calls/stream_query')[0]).toMatchObject({
+    expect(service.bodiesOf('/calls/stream_query')[1]).toMatchObject({
       columns: ['id', 'inputs.row.question'],
       expand_columns: ['inputs.row', 'inputs.row.question'],
     });
@@ -216,11 +216,61 @@ describe('query_calls', () => {
     expect(page).not.toHaveProperty('total');
   });
 
+  it('finds calls that took longer than some seconds', async () => {
+    const { call } = await connect();
+    const page = await call('query_calls', {
+      filter: { latency_above: 2.9 },
+      sort_by: [{ field: 'started_at', direction: 'asc' }],
+    });
+    expect(idsOf(page)).toEqual(['support-0010', 'support-0011', 'support-0012']);
+  });
+
+  it('names the nearest operations for one that no call is of', async () => {
+    const { call } = await connect();
+    const { error } = await call('query_calls', { filter: { op_name: 'support.anser' } });
+    expect(error).toMatchObject({ code: 'not_found' });
+    expect(error.message).toBe('No recorded call of project demo/support is of the operation "support.anser".');
+    expect(error.hint).toMatch(/^The nearest operations are support\.answer, /);
+    expect(await call('query_calls', { filter: { op_name: 'support.answer', text: 'zebra' } })).toMatchObject({
+      total: 0,
+    });
+  });
+
+  it.each([
+    ['latency', 'No call has a member "latency".', 'summary.weave.latency_ms'],
+    ['inputs.scor', 'No matching call has a value at "inputs.scor".', 'inputs.score'],
+  ])('refuses to sort by %s, and names the nearest', async (field, message, near) => {
+    const { call } = await connect();
+    const { error } = await call('query_calls', { filter: beforeSample, sort_by: [{ field, direction: 'desc' }] });
+    expect(error).toMatchObject({ code: 'invalid_arguments', message });
+    expect(error.hint).toContain(near);
+  });
+
+  it('adds up the newest calls itself where the service does not, and says that there are more', async () => {
+    const service = await startRecordedService();
+    const summary = { usage: { small: { total_tokens: 2 } }, weave: { latency_ms: 500 } };
+    service.calls = Array.from({ length: 20_001 }, (_, n) => ({ id: `c${n}`, op_name: 'answer', summary }));
+    const { call } = await connectClient(service.environmentOf('ada'));
+    const { totals, text } = await call('query_calls', { totals: true });
+    expect(totals).toEqual({
+      calls: 20_000,
+      tokens: 40_000,
+      partial: 'the newest 20000 calls; more match',
+      unpriced_models: ['small'],
+      operations: [
+        { operation: 'answer', calls: 20_000, tokens: 40_000, latency_seconds: 0.5, p95_latency_seconds: 0.5 },
+      ],
+    });
+    expect(text).toContain(
+      'Totals (of the newest 20000 calls; more match): calls 20000, tokens 40000. No price is known for small.',
+    );
+  });
+
   it('asks for no more calls than fit the result', async () => {
     const service = await startRecordedService();
     service.respond = (request) => sendResponse(request, 200, '', { 'content-type': 'application/x-ndjson' });
     const { call } = await connectClient({ ...service.environmentOf('ada'), HEDDLE_MAX_RESULT_CHARS: '10000' });
     await call('query_calls', { limit: 1000 });
-    expect(service.bodiesOf('/calls/stream_query')).toMatchObject([{ limit: 201 }]);
+    expect(service.bodiesOf('/calls/stream_query').at(-1)).toMatchObject({ limit: 201 });
   });
 });

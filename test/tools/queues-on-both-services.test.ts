@@ -54,7 +54,7 @@ describe.each(services)('on $name', (service) => {
       { item_id: ids[2], judgements: { helpful: true }, annotation_state: 'in_progress' },
     ];
     const toDoOf = async ({ call: callTool }: EitherService['ada']) =>
-      (await callTool('review_queue', { queue_id })).items.map(
+      (await callTool('review_queue', { queue_id, limit: 20 })).items.map(
         ({ call_id, annotation_state }: { call_id: string; annotation_state: string }) => [call_id, annotation_state],
       );
     await call('update_queue_items', { queue_id, items, by_user: true });
@@ -77,9 +77,9 @@ describe.each(services)('on $name', (service) => {
 
   it('update_queue_items stores what two people judge at the same time, but refuses an agent what others judged since', async () => {
     const { queue_id, ids } = await createQueue(service, ['call-0']);
-    const { as_of } = await call('review_queue', { queue_id });
+    const { as_of } = await call('review_queue', { queue_id, limit: 20 });
     const items = [{ item_id: ids[0], judgements: { helpful: true }, annotation_state: 'completed' }];
-    const { as_of: alsoAsOf } = await service.bob.call('review_queue', { queue_id });
+    const { as_of: alsoAsOf } = await service.bob.call('review_queue', { queue_id, limit: 20 });
     await service.bob.call('update_queue_items', { queue_id, items, as_of: alsoAsOf, by_user: true });
     const byAgent = await call('update_queue_items', { queue_id, items, as_of });
     expect(byAgent).toMatchObject({ counts: { refused: 1 }, items: [{ error: { code: 'conflict' } }] });
@@ -115,9 +115,12 @@ describe.each(services)('on $name', (service) => {
     const { queue_id } = await createQueue(service, ['plain']);
     expect(await call('add_queue_items', { queue_id, filter: { op_name: 'plan' } })).toMatchObject({ added: 3 });
     expect(await callsIn(queue_id)).toEqual(['call-0', 'call-2', 'call-4', 'plain']);
-    expect(await call('add_queue_items', { queue_id, filter: { op_name: 'nothing' } })).toMatchObject({
-      matched: 0,
-      added: 0,
+    const none = await call('add_queue_items', { queue_id, filter: { op_name: 'plan', text: 'zebra' } });
+    expect(none).toMatchObject({ matched: 0, added: 0 });
+    expect((await call('add_queue_items', { queue_id, filter: { op_name: 'pla' } })).error).toMatchObject({
+      code: 'not_found',
+      message: 'No recorded call of project team/project is of the operation "pla".',
+      hint: 'The nearest operations are plan, chat, bulk.',
     });
     const sample = { filter: { op_name: 'bulk' }, sample: { n: 3, seed: 7 } };
     expect(await call('add_queue_items', { queue_id, ...sample })).toMatchObject({ matched: 120, added: 3 });
@@ -251,7 +254,11 @@ describe.each(services)('on $name', (service) => {
     const items = await call('query_queue_items', { queue_id, filter: { call_op_name: 'plan' }, offset: 5 });
     expect(items).toMatchObject({ items: [], matching: 2, text: 'No items at offset 5: 2 match.' });
     const found = await call('query_calls', { filter: { op_name: 'chat' }, offset: 5 });
-    expect(found).toMatchObject({ calls: [], total: 3, text: 'No calls at offset 5: only 3 match.' });
+    expect(found).toMatchObject({
+      calls: [],
+      total: 3,
+      text: expect.stringContaining('No calls at offset 5: only 3 match.\nNow: '),
+    });
     const { name } = (await call('list_queues', { limit: 1 })).queues[0];
     const queues = await call('list_queues', { name, offset: 5 });
     const text = expect.stringContaining('No queues at offset 5: 1 match.');

@@ -106,7 +106,7 @@ describe('read_evaluation', () => {
         scores: { exact: true, 'judge.score': 2, 'judge.reason': 'a' },
       },
     ]);
-    expect(rest).toEqual({ offset: 0, next_offset: 2, total: 8 });
+    expect(rest).toEqual({ offset: 0, next_offset: 2, total: 8, now: expect.stringMatching(/^2\d{3}-.*Z$/) });
     expect(text).toContain(`run ${after} complete, evaluation quality, model org/helper, prompt "Answer {question}"`);
     expect(text).toContain('exact\t87.5% of 8 passed');
     expect(text).toContain('judge.score\tmean 3.7143 of 7 (2×1 4×6), 1 without a score');

@@ -64,9 +64,9 @@ describe.each(services)('requests to $name', (service) => {
   it('show the review board, and write a judgement of it', async () => {
     const { queue_id, ids } = await createQueue(service, bulkCalls(50));
     const { call, count } = await connect(service);
-    const { as_of } = await call('review_queue', { queue_id });
+    const { as_of } = await call('review_queue', { queue_id, limit: 20 });
     expect(count()).toBe(counts.board);
-    await call('review_queue', { queue_id, offset: 20 });
+    await call('review_queue', { queue_id, limit: 20, offset: 20 });
     expect(count()).toBe(counts.nextPage);
     const items = [{ item_id: ids[0], ...change }];
     const { counts: results } = await call('update_queue_items', { queue_id, items, as_of, by_user: true });

@@ -9,7 +9,7 @@ const environment = emptyHome(temporaryFolder());
 
 describe('review_queue', () => {
   it('returns the unfinished items with the values, the fields and the counts', async () => {
-    const { code, result } = await call('review_queue', { queue_id }, environment);
+    const { code, result } = await call('review_queue', { queue_id, limit: 20 }, environment);
     expect(code).toBe(0);
     expect(result).toMatchObject({
       queue: { id: queue_id, project_id: 'demo/support', name: queue_id, remaining: 9, total: 12 },
@@ -28,6 +28,17 @@ describe('review_queue', () => {
         'output.answer': 'Please clear your cookies and try again.',
       },
     });
+  });
+
+  it('returns the queue, its counts and a sentence to a model, and no items', async () => {
+    const { call: callTool } = await connectClient(environment);
+    const { text, ...result } = await callTool('review_queue', { queue_id });
+    expect(result).toMatchObject({ queue: { id: queue_id, remaining: 9, total: 12 }, items: [] });
+    expect(result).not.toHaveProperty('fields');
+    expect(text).toBe(
+      'The user sees the board of queue support-triage (support-triage). 9 of 12 items remaining.\nIf the user sees no board here, they can tell you their judgements (pass by_user: true), or run `heddle board support-triage` in a terminal.\n(Sample data.)',
+    );
+    expect(JSON.stringify(result).length).toBeLessThan(900);
   });
 
   it('applies a filter, and pages', async () => {
@@ -82,7 +93,7 @@ describe('review_queue', () => {
 
   it('cuts a page that is too large, and says where the next one begins', async () => {
     const limited = { ...environment, HEDDLE_MAX_RESULT_CHARS: '2000' };
-    const { result } = await call('review_queue', { queue_id }, limited);
+    const { result } = await call('review_queue', { queue_id, limit: 20 }, limited);
     expect(result.items.length).toBeGreaterThan(0);
     expect(result.next_offset).toBe(result.items.length);
   });

@@ -102,6 +102,7 @@ describe('run_inference', () => {
     expect(
       inference.requests.map(({ method, path, headers }) => [`${method} ${path}`, headers['openai-project']]),
     ).toEqual([
+      ['GET /v1/models', header],
       ['POST /v1/chat/completions', header],
       ['GET /v1/models', header],
       ['GET /v1/models', header],

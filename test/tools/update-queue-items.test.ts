@@ -106,6 +106,21 @@ describe('update_queue_items', () => {
     expect((await call('query_queue_items', { queue_id: 'q' })).state_counts).toEqual({ unstarted: 4 });
   });
 
+  it('states an equal refusal of several items once', async () => {
+    const { call } = await connectClient(await importNumberedQueue(4));
+    const { items } = await call('query_queue_items', { queue_id: 'q' });
+    const ids: string[] = items.slice(0, 3).map(({ id }: Item) => id);
+    const moved = (annotation_state: string) => ({
+      queue_id: 'q',
+      items: ids.map((item_id) => ({ item_id, annotation_state })),
+    });
+    await call('update_queue_items', moved('completed'));
+    const { text } = await call('update_queue_items', moved('in_progress'));
+    expect(text.match(/Invalid state transition from completed to in_progress/g)).toHaveLength(1);
+    expect(text).toContain('error 1, of 3 items: invalid_request: ');
+    expect(text).toContain('error="error 1"');
+  });
+
   it('refuses single items with a reason and changes the others', async () => {
     const { call } = await connectClient(await importNumberedQueue(4));
     const { items } = await call('query_queue_items', { queue_id: 'q' });
@@ -299,7 +314,7 @@ describe('update_queue_items at a service that answers as the public one', () =>
   it('refers to the field that the review board has shown with as_of, even if the queue has another by now', async () => {
     const service = await startRecordedService();
     const { call } = await connectClient(heddleFor(service, 'ada'));
-    const { as_of } = await call('review_queue', { queue_id: 'q' });
+    const { as_of } = await call('review_queue', { queue_id: 'q', limit: 20 });
     service.fields = [scoreField];
     const items = [judge('i1', 'helpful', true)];
     expect((await call('update_queue_items', { queue_id: 'q', items })).error).toMatchObject({

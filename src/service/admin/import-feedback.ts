@@ -12,7 +12,7 @@ import type { Transaction } from '../storage/database.ts';
 import type { Tables } from '../storage/database-tables.ts';
 import { newIds } from '../storage/ids.ts';
 import { memoryBytesOf } from '../storage/memory-bytes.ts';
-import { findVersion, objectOfKind, putVersion } from '../storage/object-versions.ts';
+import { findVersion, prepareObject, putVersion } from '../storage/object-versions.ts';
 import { findQueue } from '../storage/queue-rows.ts';
 
 const nonEmpty = z.string().min(1);
@@ -25,7 +25,7 @@ const given = { annotator: nonEmpty, creator: z.string().nullish(), judged_at: t
 
 const judgedValue = z.unknown().transform(withPlainNumbers);
 
-/** What people and programs said about a call, as it is written in a line of a file. */
+/** Members of a line with the judgements, notes and scores of people and programs. */
 export const feedbackMembers = {
   judgements: z.array(z.strictObject({ field: nonEmpty, value: judgedValue, ...given })).default([]),
   notes: z.array(z.strictObject({ note: nonEmpty, ...given })).default([]),
@@ -234,7 +234,7 @@ async function ensureFields(
     const name = objectNameOf(written);
     const content = { name, field_schema, ...(name !== written && { description: written }) };
     const owner = { project_id: projectId, created_by: target.addedBy ?? defaultAuthor };
-    const { reference } = await putVersion(transaction, objectOfKind('field', { ...owner, object_id: name, content }));
+    const { reference } = await putVersion(transaction, prepareObject('field', { ...owner, object_id: name, content }));
     const before = fields.get(name);
     if (before && before.reference !== reference) {
       throw refused(
@@ -288,8 +288,8 @@ async function putScorer(
   { projectId, addedBy = defaultAuthor }: FeedbackTarget,
 ): Promise<string> {
   const content = { name, description: 'Scores that were imported from a file.' };
-  const object = objectOfKind('scorer', { project_id: projectId, object_id, content, created_by: addedBy });
-  return (await putVersion(transaction, object)).reference;
+  const version = prepareObject('scorer', { project_id: projectId, object_id, content, created_by: addedBy });
+  return (await putVersion(transaction, version)).reference;
 }
 
 /** Returns the name of the object for a field or a scorer. */

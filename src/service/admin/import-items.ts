@@ -67,7 +67,7 @@ export interface ImportResult {
   duplicates: number;
 }
 
-/** What an import stored. */
+/** Numbers of the entries that an import stored. */
 export interface FileImportResult extends ImportResult {
   /** Judgements, notes and scores that were added, if the file has any. */
   feedback?: number;
@@ -105,7 +105,7 @@ export async function importItems(
   });
 }
 
-/** What the lines of a file describe. */
+/** The lines of a file, checked. */
 export interface CheckedImport {
   items: NewItem[];
   /** The states that the file names, by call. */

@@ -1,6 +1,6 @@
 import * as z from 'zod';
 import type { Database, Transaction } from '../storage/database.ts';
-import { objectClasses, objectOfKind, putVersion, type VersionId } from '../storage/object-versions.ts';
+import { objectClasses, prepareObject, putVersion, type VersionId } from '../storage/object-versions.ts';
 import { addItems, ensureQueue, itemLine } from './import-items.ts';
 import sampleJson from './sample-project.json' with { type: 'json' };
 
@@ -35,5 +35,5 @@ export async function ensureSampleProject(database: Database): Promise<void> {
 
 function putObject(transaction: Transaction, { kind, ...object }: z.output<typeof sampleObject>): Promise<VersionId> {
   const owner = { project_id: target.projectId, created_by: target.addedBy };
-  return putVersion(transaction, objectOfKind(kind, { ...object, ...owner }));
+  return putVersion(transaction, prepareObject(kind, { ...object, ...owner }));
 }

@@ -2,7 +2,7 @@ import * as z from 'zod';
 import { projectId as projectIdSchema } from '../../contract/identifiers.ts';
 import { objectNamePattern } from '../../contract/references.ts';
 import type { Database } from '../storage/database.ts';
-import { objectOfKind, putVersion } from '../storage/object-versions.ts';
+import { prepareObject, putVersion } from '../storage/object-versions.ts';
 import { openDatabase } from '../storage/open-database.ts';
 import { addAccount, grantProjects, listAccounts, type ProjectGrants, revokeProjects } from './accounts.ts';
 import { checkArguments } from './check-arguments.ts';
@@ -62,6 +62,6 @@ async function putObject(database: Database, kind: StorableKind, projectId: stri
   const objectSchema = z.object({ project: projectIdSchema, name: objectName, [kind]: schema as z.ZodType });
   const object = { project: projectId, name, [kind]: value };
   const { [kind]: content } = checkArguments(objectSchema, object, `The ${kind} was not stored`, hint);
-  const newObject = objectOfKind(kind, { project_id: projectId, object_id: name, content, created_by: 'cli' });
-  return database.write((transaction) => putVersion(transaction, newObject));
+  const version = prepareObject(kind, { project_id: projectId, object_id: name, content, created_by: 'cli' });
+  return database.write((transaction) => putVersion(transaction, version));
 }

@@ -1,10 +1,9 @@
 import { randomBytes } from 'node:crypto';
 import type { BodyOf } from '../../contract/endpoints.ts';
+import { echoModel } from '../../contract/inference.ts';
 import { Refusal } from '../../core/http/refusal.ts';
 
 /** The built-in model, which shows everything around a language model without being one. */
-const echoModel = 'heddle/echo';
-
 const echoModelFacts = { id: echoModel, object: 'model', created: 0, owned_by: 'heddle' };
 
 const preamble =
@@ -36,7 +35,7 @@ export function readEchoModel(id: string) {
 export function runEchoModel(path: string, request: BodyOf<'runInference'>, messages: unknown[]): Response {
   const { model } = request;
   if (path !== '/chat/completions') {
-    const message = `Without a model provider, only /chat/completions is available, not ${path}.`;
+    const message = `${echoModel} answers /chat/completions only, not ${path}; other paths need a model provider.`;
     throw refusal(404, message, null, 'unknown_path');
   }
   if (model !== echoModel) throw unknownModel(model);

@@ -1,5 +1,6 @@
 import { setTimeout as wait } from 'node:timers/promises';
 import type { BodyOf } from '../../contract/endpoints.ts';
+import { echoModel } from '../../contract/inference.ts';
 import { Refusal } from '../../core/http/refusal.ts';
 import { retryAfterMs } from '../../core/http/retry-after.ts';
 import type { Members } from '../../core/json/json-object.ts';
@@ -45,7 +46,7 @@ export class ModelClient {
   readonly #timeoutMs: number;
   #busyUntil = 0;
 
-  /** @param provider the echo model replies when absent. */
+  /** @param provider when absent, only the echo model replies. */
   constructor(provider: ModelProvider | undefined, timeoutMs: number) {
     this.#provider = provider;
     this.#timeoutMs = timeoutMs;
@@ -109,7 +110,7 @@ export class ModelClient {
   }
 
   async #attempt(body: BodyOf<'runInference'>, signal: AbortSignal): Promise<Attempt> {
-    if (!this.#provider) return echoed(body);
+    if (!this.#provider || body.model === echoModel) return echoed(body);
     const deadline = AbortSignal.timeout(this.#timeoutMs);
     try {
       const { status, headers, text } = await this.#provider.complete(body, AbortSignal.any([signal, deadline]));

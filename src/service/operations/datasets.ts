@@ -1,6 +1,6 @@
 import { splitProjectId } from '../../contract/identifiers.ts';
 import { formatReference, referenceScheme } from '../../contract/references.ts';
-import { objectOfKind, putVersion } from '../storage/object-versions.ts';
+import { prepareObject, putVersion } from '../storage/object-versions.ts';
 import { requireObjectId } from './object-id.ts';
 import type { OperationHandler } from './operation.ts';
 import { storeRows } from './tables.ts';
@@ -16,7 +16,7 @@ export const createDataset: OperationHandler<'createDataset'> = async ({ path, b
   const { digest: table } = await storeRows(database, { project_id, created_by: account }, rows);
   const parts = { scheme: referenceScheme, ...splitProjectId(project_id), kind: 'table', name: table } as const;
   const content = { name, description, rows: formatReference(parts) };
-  const object = objectOfKind('dataset', { project_id, object_id, content, created_by: account });
-  const { digest, version_index } = await database.write((transaction) => putVersion(transaction, object));
+  const version = prepareObject('dataset', { project_id, object_id, content, created_by: account });
+  const { digest, version_index } = await database.write((transaction) => putVersion(transaction, version));
   return { digest, object_id, version_index };
 };

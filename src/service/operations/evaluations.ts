@@ -26,16 +26,16 @@ import type { Database, Transaction } from '../storage/database.ts';
 import { deleteJobs, findProgress, putJob, type RunKey } from '../storage/evaluation-jobs.ts';
 import { newIds } from '../storage/ids.ts';
 import { inChunks } from '../storage/in-chunks.ts';
-import { type Access, objectOfKind, putVersion } from '../storage/object-versions.ts';
+import { type Access, prepareObject, putVersion } from '../storage/object-versions.ts';
 import { rowDigestsOf, selectRows } from '../storage/row-tables.ts';
 import { requireObjectId } from './object-id.ts';
-import { inTransaction, type OperationHandler, type ServiceContext } from './operation.ts';
+import type { OperationHandler, ServiceContext } from './operation.ts';
 
 /**
  * Stores an evaluation definition; the same content returns the existing version.
  * @throws Refusal 422 for a name that cannot become an object id.
  */
-export const createEvaluation = inTransaction('createEvaluation', async (transaction, { path, body, account }) => {
+export const createEvaluation: OperationHandler<'createEvaluation'> = async ({ path, body, account }, { database }) => {
   const object_id = requireObjectId(body.name);
   const scorers = body.scorers ?? [];
   const content = {
@@ -48,10 +48,10 @@ export const createEvaluation = inTransaction('createEvaluation', async (transac
     eval_attributes: body.eval_attributes ?? {},
   };
   const project_id = `${path.entity}/${path.project}`;
-  const object = objectOfKind('evaluation', { project_id, object_id, content, created_by: account });
-  const { digest, version_index, reference } = await putVersion(transaction, object);
+  const version = prepareObject('evaluation', { project_id, object_id, content, created_by: account });
+  const { digest, version_index, reference } = await database.write((transaction) => putVersion(transaction, version));
   return { digest, object_id, version_index, evaluation_ref: reference };
-});
+};
 
 const defaultConcurrency = 8;
 

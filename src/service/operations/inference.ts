@@ -1,4 +1,5 @@
 import type { BodyOf } from '../../contract/endpoints.ts';
+import { echoModel } from '../../contract/inference.ts';
 import { parseReference } from '../../contract/references.ts';
 import { Refusal } from '../../core/http/refusal.ts';
 import { echoModels, readEchoModel, runEchoModel } from '../inference/echo-model.ts';
@@ -7,10 +8,12 @@ import type { Database } from '../storage/database.ts';
 import { type Access, readPrompt } from '../storage/object-versions.ts';
 import type { OperationHandler } from './operation.ts';
 
-/** Runs inference with the model provider, or with the echo model when there is none. */
+/** Runs inference with the model provider, or with the echo model when it is named or there is no provider. */
 export const runInference: OperationHandler<'runInference'> = async (input, { database, modelProvider }) => {
   const messages = await effectiveMessages(database, input.body, input);
-  if (!modelProvider) return runEchoModel(input.path.path, input.body, messages ?? []);
+  if (!modelProvider || input.body.model === echoModel) {
+    return runEchoModel(input.path.path, input.body, messages ?? []);
+  }
   await modelProvider.infer(input.path.path, input.body, messages, input.response);
 };
 
@@ -20,10 +23,10 @@ export const listModels: OperationHandler<'listModels'> = async ({ response }, {
   await modelProvider.listModels(response);
 };
 
-/** Reads one model of the model provider, or the echo model when there is none. */
+/** Reads the echo model, or another one of the model provider. */
 export const readModel: OperationHandler<'readModel'> = async ({ path, response }, { modelProvider }) => {
   const id = path.path.slice(1);
-  if (!modelProvider) return readEchoModel(id);
+  if (!modelProvider || id === echoModel) return readEchoModel(id);
   await modelProvider.readModel(id, response);
 };
 

@@ -13,7 +13,14 @@ import type { Database, Transaction } from '../storage/database.ts';
 import type { Tables } from '../storage/database-tables.ts';
 import { inChunks } from '../storage/in-chunks.ts';
 import { memoryBytesOf, totalMemoryOf } from '../storage/memory-bytes.ts';
-import { findVersion, objectClasses, putVersion, versionsOf, withMarks } from '../storage/object-versions.ts';
+import {
+  findVersion,
+  objectClasses,
+  prepareVersion,
+  putVersion,
+  versionsOf,
+  withMarks,
+} from '../storage/object-versions.ts';
 import { createPartReader } from '../storage/read-part.ts';
 import { totalOrder } from '../storage/total-order.ts';
 import { inTransaction, type OperationHandler, type OperationInput } from './operation.ts';
@@ -22,19 +29,18 @@ import { inTransaction, type OperationHandler, type OperationInput } from './ope
  * Stores a version of an object; storing the same content again returns the existing version.
  * @throws Refusal 403 for an invalid name, 400 for a value that does not fit the class.
  */
-export const createObject = inTransaction('createObject', async (transaction, { body: { obj }, account }) => {
+export const createObject: OperationHandler<'createObject'> = async (
+  { body: { obj }, account, budget },
+  { database },
+) => {
   const { project_id, object_id, builtin_object_class } = obj;
   if (!objectNamePattern.test(object_id)) throw new Refusal(403, `Invalid object name: ${object_id}`);
   const content = builtin_object_class ? withClass(obj.val, builtin_object_class) : obj.val;
-  const { digest } = await putVersion(transaction, {
-    project_id,
-    object_id,
-    ...classesOf(content),
-    content,
-    created_by: account,
-  });
+  const version = prepareVersion({ project_id, object_id, ...classesOf(content), content, created_by: account });
+  await budget.parse(version.memory_bytes);
+  const { digest } = await database.write((transaction) => putVersion(transaction, version));
   return { digest, object_id };
-});
+};
 
 const typeName = z.enum(['array', 'boolean', 'integer', 'null', 'number', 'object', 'string']);
 

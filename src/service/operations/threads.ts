@@ -18,7 +18,7 @@ interface Turn {
   ended_at: string | null;
 }
 
-/** What is known of a thread while its turns are read in the order of their start. */
+/** Facts of a thread while its turns are read in the order of their start. */
 interface OpenThread {
   first: Turn;
   last: Turn;

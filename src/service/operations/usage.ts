@@ -1,14 +1,16 @@
 import type { RecordedCall } from '../../contract/calls.ts';
 import type { ResultOf } from '../../contract/endpoints.ts';
-import type { ModelUsage, StatsBucket } from '../../contract/usage.ts';
+import { type ModelUsage, maxTotalledCalls, type StatsBucket } from '../../contract/usage.ts';
 import { appendTo } from '../../core/append-to.ts';
 import { Refusal } from '../../core/http/refusal.ts';
 import { floatNumber, plainNumber } from '../../core/json/exact-number.ts';
 import { isJsonObject, objectOrEmpty } from '../../core/json/json-object.ts';
 import { ownMember } from '../../core/json/member-at.ts';
+import { CallTotals } from '../../core/statistics/call-totals.ts';
 import { microsecondsOf, normalizeTimestamp, shortTimestamp } from '../../core/timestamps.ts';
 import { nextTurn } from '../../core/turns.ts';
 import { type CallsSelection, findCalls, type QueryAccess } from '../query/find-calls.ts';
+import { operationOf } from '../runs/recorded-runs.ts';
 import type { Database } from '../storage/database.ts';
 import { createCostAdder } from './costs.ts';
 import type { OperationHandler } from './operation.ts';
@@ -145,6 +147,37 @@ function addTo(sum: Map<string, ModelUsage>, usages: ReadonlyMap<string, ModelUs
     }
   }
 }
+
+/**
+ * Adds up the newest calls that match, by operation.
+ * @throws Refusal 422 for a query that cannot be evaluated, 413 for one that takes too much work.
+ */
+export const callTotals: OperationHandler<'callTotals'> = async ({ body, maySee, budget }, { database }) => {
+  const { limit, ...selection } = body;
+  const most = limit ?? maxTotalledCalls;
+  const addCosts = createCostAdder(database, body.project_id, budget);
+  const totals = new CallTotals();
+  const query = {
+    ...selection,
+    columns: ['op_name', 'parent_id', 'started_at', 'ended_at', 'exception', 'summary'],
+    sort_by: [{ field: 'started_at', direction: 'desc' as const }],
+    limit: most + 1,
+  };
+  let has_more = false;
+  for await (const calls of findCalls(database, query, { maySee, budget })) {
+    const added = calls.slice(0, most - totals.size);
+    has_more = added.length < calls.length;
+    budget.hold(bytesPerCall * added.length, 'ask for fewer calls at once');
+    await addCosts(added);
+    for (const call of added) totals.add(operationOf(call), call);
+  }
+  return {
+    count: totals.size,
+    has_more,
+    operations: totals.byOperation(),
+    unpriced_models: totals.unpricedModels(),
+  };
+};
 
 /** Maximum number of spans of time in a response. */
 const maxBuckets = 10_000;

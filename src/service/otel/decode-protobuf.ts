@@ -16,7 +16,7 @@ export interface SpanGroup {
 /** Counts memory that is about to be taken, in bytes. May throw to end the work. */
 export type Charge = (bytes: number) => void;
 
-/** How a field is encoded. A `slice` is a message that is decoded later. */
+/** The encoding of a field. A `slice` is a message that is decoded later. */
 type Scalar = 'text' | 'hex' | 'base64' | 'bool' | 'int64' | 'uint32' | 'fixed32' | 'fixed64' | 'double' | 'slice';
 
 const wireTypes: Record<Scalar, number> = {

@@ -99,7 +99,7 @@ export interface Condition {
   isExact: boolean;
   /** The paths of the members that `accepts` reads. */
   paths: string[];
-  /** How many times `accepts` reads all characters of a record, at most. */
+  /** Maximum number of times that `accepts` reads all characters of a record. */
   scans: number;
   /** The conditions that must all hold, if it is made of several. */
   conjuncts?: readonly Condition[];
@@ -213,10 +213,11 @@ function narrowedByAny(conditions: readonly Condition[]): Narrowing {
 }
 
 function oppositeOf({ accepts, parts, isExact, paths, scans }: Condition): Condition {
-  const [part] = parts;
+  const [part, ...others] = parts;
   // A comparison with null is null, and so would be its opposite.
   const isFalse = sql<SqlBool>`not coalesce(${joinParts(parts)}, false)`;
-  const opposite = (parts.length === 1 && part?.opposite) || { condition: isFalse };
+  const only = others.length === 0 ? part : undefined;
+  const opposite = only?.opposite ?? { condition: isFalse, ...(only && { opposite: only }) };
   return { accepts: (record) => !accepts(record), parts: isExact ? [opposite] : [], isExact, paths, scans };
 }
 
@@ -314,7 +315,7 @@ function readByOperands(operands: readonly Operand[]): Pick<Condition, 'paths' |
   return { paths: operands.flatMap(({ paths }) => paths), scans: 0 };
 }
 
-/** What each operator accepts of the result of {@link orderOf}. */
+/** Accepts, for each operator, the result of {@link orderOf}. */
 const orders = {
   $gt: (order: number) => order > 0,
   $gte: (order: number) => order >= 0,
@@ -325,7 +326,7 @@ const orders = {
 class Compiler {
   /** The paths of all members that the compiled operands read. */
   readonly paths: string[] = [];
-  /** How many times the compiled operands read all characters of a record, at most. */
+  /** Maximum number of times that the compiled operands read all characters of a record. */
   scans = 0;
   readonly #columns: Required<ConditionColumns>;
   readonly #maxOperands: number;

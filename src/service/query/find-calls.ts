@@ -56,7 +56,7 @@ interface Plan {
   acceptsRest?: Plan['accepts'];
   /** The paths that the test reads. */
   paths: string[];
-  /** How many times the test reads all characters of a call, at most. */
+  /** Maximum number of times that the test reads all characters of a call. */
   scans: number;
   /** Reads what conditions and sort keys need beside the calls; undefined if that is nothing. */
   related: RelatedValues | undefined;
@@ -106,7 +106,7 @@ function planOf(
   };
 }
 
-/** What a request may see and use. */
+/** The projects and the budget of a request. */
 export interface QueryAccess {
   /** Checks the projects that expanded references lead to; without it, none is expanded. */
   maySee?: ProjectFilter;
@@ -436,12 +436,24 @@ export async function countFoundCalls(
   access: QueryAccess,
 ): Promise<number> {
   const plan = await withOperations(database, planOf(database, selection, access), 'count');
-  const slow = plan.parts.find((part) => !hasIndex(part) && part.opposite && hasIndex(part.opposite));
-  if (!slow?.opposite || plan.accepts || limit < Number.MAX_SAFE_INTEGER) return countPlanned(database, plan, limit);
-  // Calls that have not failed would be read one by one; an index finds the failed ones, which are subtracted from all.
-  const others = plan.parts.filter((part) => part !== slow);
-  const excluded = await countPlanned(database, { ...plan, parts: [...others, slow.opposite] }, limit);
-  return Math.max(0, (await countPlanned(database, { ...plan, parts: others }, limit)) - excluded);
+  return countQuickly(database, plan, limit);
+}
+
+/** Maximum number of conditions whose opposites are counted instead: each doubles the number of statements. */
+const maxOpposites = 3;
+
+/**
+ * Counts the calls of a plan. Calls that have not failed, or that are not in some traces, would be read one by one; an index finds
+ * the others, which are subtracted from all.
+ */
+async function countQuickly(database: Database, plan: Plan, limit: number): Promise<number> {
+  const slow = plan.parts.filter((part) => !hasIndex(part) && part.opposite && hasIndex(part.opposite));
+  const [first] = slow;
+  const isAsFast = plan.accepts !== undefined || limit < Number.MAX_SAFE_INTEGER || slow.length > maxOpposites;
+  if (!first?.opposite || isAsFast) return countPlanned(database, plan, limit);
+  const others = plan.parts.filter((part) => part !== first);
+  const excluded = await countQuickly(database, { ...plan, parts: [...others, first.opposite] }, limit);
+  return Math.max(0, (await countQuickly(database, { ...plan, parts: others }, limit)) - excluded);
 }
 
 async function countPlanned(database: Database, plan: Plan, limit: number): Promise<number> {

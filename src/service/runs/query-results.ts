@@ -301,6 +301,8 @@ async function summarize(
     const scorerErrors = new Map<string, number>();
     const tokens: number[] = [];
     const costs: number[] = [];
+    const judgeTokens: number[] = [];
+    const judgeCosts: number[] = [];
     let [trial_count, error_count] = [0, 0];
     for await (const calls of readTrials(database, project_id, [id], budget)) {
       const included = calls.filter((call) => counted.has(rowDigestOf(objectOrEmpty(call.inputs).example)));
@@ -309,6 +311,8 @@ async function summarize(
         if (trial.error != null) error_count += 1;
         if (trial.total_tokens != null) tokens.push(trial.total_tokens);
         if (trial.total_cost != null) costs.push(trial.total_cost);
+        if (trial.judge_tokens != null) judgeTokens.push(trial.judge_tokens);
+        if (trial.judge_cost != null) judgeCosts.push(trial.judge_cost);
         lists.add(trial.scores);
         for (const scorer of Object.keys(trial.scorer_errors ?? {})) {
           scorerErrors.set(scorer, (scorerErrors.get(scorer) ?? 0) + 1);
@@ -324,6 +328,8 @@ async function summarize(
       scorer_stats: statisticsOf(lists, scorerErrors),
       predict_total_tokens: sumOf(tokens) ?? null,
       predict_total_cost: sumOf(costs) ?? null,
+      judge_total_tokens: sumOf(judgeTokens) ?? null,
+      judge_total_cost: sumOf(judgeCosts) ?? null,
       evaluation_ref: textOf(self ?? itself),
       model_ref: textOf(model),
       display_name: run?.display_name ?? null,

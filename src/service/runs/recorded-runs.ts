@@ -8,7 +8,7 @@ import type { RequestBudget } from '../request-budget.ts';
 import type { Database, Transaction } from '../storage/database.ts';
 import { contentDigest } from '../storage/digest.ts';
 import { inChunks } from '../storage/in-chunks.ts';
-import { putVersion } from '../storage/object-versions.ts';
+import { prepareVersion, putVersion } from '../storage/object-versions.ts';
 
 /** The operations of the calls that a run consists of. */
 export const runOperations = {
@@ -46,15 +46,10 @@ export async function operationReference(
   { project_id, name, account }: { project_id: string; name: string; account: string },
 ): Promise<string> {
   const object_id = name.slice(-maxNameChars);
-  const { digest } = await putVersion(transaction, {
-    project_id,
-    object_id,
-    kind: 'op',
-    base_object_class: null,
-    leaf_object_class: null,
-    content: builtInOperation,
-    created_by: account,
-  });
+  const owner = { project_id, object_id, created_by: account };
+  const classes = { kind: 'op', base_object_class: null, leaf_object_class: null } as const;
+  const version = prepareVersion({ ...owner, ...classes, content: builtInOperation });
+  const { digest } = await putVersion(transaction, version);
   const operation = { ...splitProjectId(project_id), kind: 'op' as const, name: object_id, version: digest };
   return formatReference({ scheme: referenceScheme, ...operation });
 }

@@ -46,6 +46,8 @@ export function toTrial(trial: RecordedCall, children: readonly RecordedCall[]):
     // The usage of a trial whose output comes from elsewhere is that of its judges.
     total_tokens: sourceCallOf(trial) !== undefined ? null : tokensOf(prediction ?? trial),
     total_cost: costOf(prediction),
+    judge_tokens: sumOf(scorers.flatMap((call) => tokensOf(call) ?? [])) ?? null,
+    judge_cost: sumOf(scorers.flatMap((call) => costOf(call) ?? [])) ?? null,
     scorer_call_ids: Object.fromEntries(ids),
     error: prediction?.exception ?? trial.exception ?? null,
     scorer_errors: Object.fromEntries(errors),

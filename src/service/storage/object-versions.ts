@@ -31,9 +31,7 @@ export const objectClasses = {
 type ObjectKey = Pick<Tables['objects'], 'project_id' | 'object_id'>;
 
 /** An object to store. */
-export interface NewObject {
-  project_id: string;
-  object_id: string;
+interface NewObject extends ObjectKey {
   kind: 'object' | 'op';
   base_object_class: string | null;
   leaf_object_class: string | null;
@@ -41,62 +39,47 @@ export interface NewObject {
   created_by: string;
 }
 
-/** Returns an object of one of heddle's own kinds, ready for {@link putVersion}. */
-export function objectOfKind(
+/** A version as it is stored; its place among the others is decided when it is. */
+type NewVersion = Omit<Tables['objects'], 'version_index' | 'created_at'>;
+
+/**
+ * Writes the content of an object for {@link putVersion}. It takes long for a large one, so it is done before the transaction, which others wait
+ * for and which may be repeated.
+ */
+export function prepareVersion(object: NewObject): NewVersion {
+  const content = storedJson(object.content, sortedMembers);
+  const digest = contentDigest(withMarks(object.content, object));
+  return { ...object, content, digest, memory_bytes: memoryBytesOf(content) };
+}
+
+/** Does the same as {@link prepareVersion} for an object of one of heddle's own kinds. */
+export function prepareObject(
   kind: keyof typeof objectClasses,
   object: Pick<NewObject, 'project_id' | 'object_id' | 'content' | 'created_by'>,
-): NewObject {
+): NewVersion {
   const [base_object_class, leaf_object_class] = objectClasses[kind];
-  return { ...object, kind: 'object', base_object_class, leaf_object_class };
-}
-
-/** A content as it is stored. */
-interface StoredContent {
-  digest: string;
-  json: string;
-  memory_bytes: number;
-}
-
-/** Contents whose transactions may be repeated: to write a large one takes seconds, which others would wait for each time. */
-const storedContents = new WeakMap<object, StoredContent>();
-
-function storedContentOf(object: NewObject): StoredContent {
-  const { content } = object;
-  const known = isJsonObject(content) ? storedContents.get(content) : undefined;
-  if (known) return known;
-  const json = storedJson(content, sortedMembers);
-  const stored = { digest: contentDigest(withMarks(content, object)), json, memory_bytes: memoryBytesOf(json) };
-  if (isJsonObject(content)) storedContents.set(content, stored);
-  return stored;
+  return prepareVersion({ ...object, kind: 'object', base_object_class, leaf_object_class });
 }
 
 /**
  * Stores a version of an object in a write transaction; the version with the same content, if there is one, becomes the newest. Objects of all
  * classes share one namespace per project.
  */
-export async function putVersion(transaction: Transaction, object: NewObject): Promise<VersionId> {
-  const { project_id, object_id } = object;
-  const { digest, json: content, memory_bytes } = storedContentOf(object);
+export async function putVersion(transaction: Transaction, version: NewVersion): Promise<VersionId> {
+  const { project_id, object_id, digest } = version;
   const reference = objectReference(project_id, object_id, digest);
-  const versions = versionsOf(transaction, object).select('version_index');
+  const versions = versionsOf(transaction, version).select('version_index');
   const same = await versions.where('digest', '=', digest).executeTakeFirst();
   const last = await versions.orderBy('version_index', 'desc').limit(1).executeTakeFirst();
   if (same && last) {
     if (same.version_index < last.version_index)
-      await makeNewest(transaction, object, same.version_index, last.version_index);
+      await makeNewest(transaction, version, same.version_index, last.version_index);
     return { object_id, digest, version_index: last.version_index, reference };
   }
   const version_index = last ? last.version_index + 1 : 0;
   await transaction
     .insertInto('objects')
-    .values({
-      ...object,
-      digest,
-      version_index,
-      memory_bytes,
-      content,
-      created_at: new Date().toISOString(),
-    })
+    .values({ ...version, version_index, created_at: new Date().toISOString() })
     .execute();
   return { object_id, digest, version_index, reference };
 }
@@ -104,7 +87,7 @@ export async function putVersion(transaction: Transaction, object: NewObject): P
 /** Makes a version the newest, as if it had been stored last: those after it move down by one. */
 async function makeNewest(
   transaction: Transaction,
-  { project_id, object_id, created_by }: NewObject,
+  { project_id, object_id, created_by }: NewVersion,
   index: number,
   last: number,
 ): Promise<void> {

@@ -45,6 +45,8 @@ export interface Tool<Input = unknown, Output extends object = object> {
   input: z.ZodType<Input>;
   output: z.ZodType;
   run: (args: Input, context: ToolContext) => Promise<Output>;
+  /** True if results have times: heddle adds what time it is, as `now`. */
+  hasTimes?: boolean;
   /** Returns whether less was done than the call asked for. Absent where a call does all of it, or throws. */
   isIncomplete?: (data: Output) => boolean;
   /** Renders the result as text for a model. */

@@ -54,6 +54,9 @@ async function press(board: Frame, page: { keyboard: { press(key: string): Promi
   for (const key of keys) await page.keyboard.press(key);
 }
 
+/** Arguments with which the model's result has items, as that of an older heddle in a chat that is opened again. */
+const withItems = { queue_id: 'support-triage', limit: 20 };
+
 describe.skipIf(!hasChromium)('the review board in a chat', () => {
   beforeAll(async () => {
     [browser, chatUrl, { url: unchanged }] = await Promise.all([startChromium(), startChatPage(), startHttp()]);
@@ -223,7 +226,12 @@ describe.skipIf(!hasChromium)('the review board in a chat', () => {
   });
 
   it('reports that the chat does not answer, and ignores messages of other windows and messages that are not JSON-RPC', async () => {
-    const { page, board } = await openChat(browser, { server: unchanged, chatUrl, open: { silent: true } });
+    const { page, board } = await openChat(browser, {
+      server: unchanged,
+      chatUrl,
+      args: withItems,
+      open: { silent: true },
+    });
     const result = { structuredContent: await page.evaluate('chat.last.result.structuredContent') };
     const message = { jsonrpc: '2.0', method: 'ui/notifications/tool-result', params: result };
     const json = JSON.stringify(message);
@@ -253,7 +261,12 @@ describe.skipIf(!hasChromium)('the review board in a chat', () => {
   });
 
   it('keeps the unwritten judgements when the chat refuses to write', async () => {
-    const { page, board } = await openChat(browser, { server: unchanged, chatUrl, open: { refuseCalls: true } });
+    const { page, board } = await openChat(browser, {
+      server: unchanged,
+      chatUrl,
+      args: withItems,
+      open: { refuseCalls: true },
+    });
     // The page works with the result that it was given, although the chat refuses a fresh one.
     await board.locator('article').first().waitFor();
     await press(board, page, '1', 'Enter');

@@ -6,7 +6,7 @@ import { readResults } from '../../../src/service/runs/query-results.ts';
 import type { Database } from '../../../src/service/storage/database.ts';
 import { openDatabase } from '../../../src/service/storage/open-database.ts';
 import { createPartReader } from '../../../src/service/storage/read-part.ts';
-import { basic, onPostgres, startTestService, withStore } from '../../support/embedded-service.ts';
+import { basic, startTestService, withStore } from '../../support/embedded-service.ts';
 import { onEnd } from '../../support/on-end.ts';
 
 const service = await startTestService();
@@ -118,11 +118,8 @@ async function statusesDuring(send: () => Promise<{ status: number }>[]): Promis
   do {
     expect((await fetch(`${service.running.url}/health`)).status).toBe(200);
     const queues = { project_id: 'other/project' };
-    const list = () => service.send('POST', '/annotation_queues/query', othersBasic, queues);
-    const { status } = await list();
-    // PostgreSQL may have no connection for 10 s on a busy machine. Clients repeat a read that is answered so.
-    if (!(onPostgres && status === 503)) expect(status).toBe(200);
-    else expect((await list()).status).toBe(200);
+    const { status } = await service.send('POST', '/annotation_queues/query', othersBasic, queues);
+    expect(status).toBe(200);
   } while (!isDone);
   return (await attack).map(({ status }) => status);
 }

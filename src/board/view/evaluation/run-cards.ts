@@ -44,7 +44,8 @@ export function statusOf({ status, completed, total, error }: RunWithFigures, fo
 }
 
 function factsOf(run: RunWithFigures, formats: Formats): [string, string][] {
-  const { model, prompt, started_at, predictions, errors, tokens, cost, latency_seconds, run_id } = run;
+  const { model, prompt, started_at, predictions, errors, latency_seconds, run_id } = run;
+  const { tokens, cost, judge_tokens, judge_cost } = run;
   const number = (value?: number): string | undefined => (value === undefined ? value : formats.number(value));
   const failed = errors === undefined ? '' : `, ${number(errors)} failed`;
   const facts: [string, string | undefined][] = [
@@ -54,6 +55,8 @@ function factsOf(run: RunWithFigures, formats: Formats): [string, string][] {
     ['Predictions', predictions === undefined ? undefined : `${number(predictions)}${failed}`],
     ['Tokens', number(tokens)],
     ['Cost', number(cost)],
+    ['Tokens of judges', number(judge_tokens)],
+    ['Cost of judges', number(judge_cost)],
     ['Mean latency', latency_seconds === undefined ? undefined : formats.seconds(latency_seconds)],
     ['Id', run_id],
   ];
@@ -62,7 +65,7 @@ function factsOf(run: RunWithFigures, formats: Formats): [string, string][] {
 
 /** Returns the predictions, tokens, cost and latency of a run in one line. */
 export function usageText(
-  { predictions, errors, tokens, cost, latency_seconds }: RunWithFigures,
+  { predictions, errors, tokens, cost, judge_tokens, judge_cost, latency_seconds }: RunWithFigures,
   formats: Formats,
 ): string {
   return [
@@ -70,6 +73,8 @@ export function usageText(
     ...(errors === undefined ? [] : [`${formats.number(errors)} failed`]),
     ...(tokens === undefined ? [] : [`${formats.number(tokens)} tokens`]),
     ...(cost === undefined ? [] : [`cost ${formats.number(cost)}`]),
+    ...(judge_tokens === undefined ? [] : [`judges ${formats.number(judge_tokens)} tokens`]),
+    ...(judge_cost === undefined ? [] : [`judges cost ${formats.number(judge_cost)}`]),
     ...(latency_seconds === undefined ? [] : [`${formats.seconds(latency_seconds)} each`]),
   ].join(', ');
 }

@@ -31,7 +31,7 @@ export class DraftStore {
     if (scope === this.#scope) return;
     const unnamed = `${prefix}${JSON.stringify([project_id, id, ''])} `;
     this.#scope = scope;
-    // What was decided before the account was known is this account's.
+    // Decisions made before the account was known are this account's.
     if (name !== '') for (const key of this.#keys(unnamed)) this.#rename(key, scope + key.slice(unnamed.length));
   }
 

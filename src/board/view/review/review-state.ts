@@ -55,7 +55,7 @@ export interface Card {
   isRereading?: boolean;
 }
 
-/** What a decision replaced, to take it back. */
+/** A decision that can be taken back: the state that it replaced. */
 interface PastDecision {
   /** Names the decision; typing on in the same box is one decision. */
   what: string;

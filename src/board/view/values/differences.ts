@@ -9,7 +9,7 @@ const maxComparedChars = 50_000;
 const maxDifferentWords = 400;
 
 interface DifferencesProps {
-  /** What the text is compared with, such as the expected answer; what only it has is struck through. */
+  /** The other text, such as the expected answer; parts that only it has are struck through. */
   from: string;
   to: string;
 }

@@ -16,7 +16,7 @@ const anyStandIn = /[\u{f8e0}-\u{f8e2}]/u;
 
 /** A line with this many marks of lists and quotes makes a tree that is too deep to draw. */
 const deepLine = /^(?:[ \t]*(?:>|(?:[-+*]|\d{1,9}[.)])[ \t])){20}/m;
-/** What is nested deeper is drawn as text. */
+/** Maximum nesting; deeper parts are drawn as text. */
 const maxDepth = 40;
 
 const parser = new Parser();

@@ -7,7 +7,7 @@ import { codeBlock, markdownView } from './markdown.ts';
 /** Of a longer text, only the beginning can be shown. */
 export const maxShownChars = 50_000;
 
-/** How values are drawn. */
+/** The choices with which values are drawn. */
 export interface ValueStyle {
   formats: Formats;
   /** Characters of a text that show until the person asks for more. */

@@ -13,8 +13,9 @@ import {
   type ValueStyle,
 } from './text-view.ts';
 
-/** The ending that tools append to a value that they cut. */
+/** The ending that tools append to a text that they cut, and the entry in place of those that they cut off a list. */
 const cutMark = /…\[\+(\d+) characters\]$/;
+const entriesMark = /^…\[\+\d+ entries\]$/;
 
 /** Members of an object that is drawn as a list of names and values; a larger one is JSON. */
 const maxListedMembers = 12;
@@ -22,7 +23,15 @@ const maxListedChars = 300;
 
 /** Returns whether a tool has cut a value. */
 export function isCut(value: unknown): boolean {
+  if (Array.isArray(value)) return value.some((entry) => isEntriesMark(entry) || hasCut(entry));
   return typeof value === 'string' && cutMark.test(value);
+}
+
+const isEntriesMark = (entry: unknown): boolean => typeof entry === 'string' && entriesMark.test(entry);
+
+/** Returns whether an entry of a list, or a text in it, was cut. */
+function hasCut(entry: unknown): boolean {
+  return Object.values(Object(entry) as object).some(isCut) || isCut(entry);
 }
 
 interface ValueProps extends ValueStyle {
@@ -51,7 +60,14 @@ function content(value: unknown, props: ValueProps): ComponentChild[] {
     const isJson = startsLikeJson(value);
     if (isJson && props.loading === 'loading') return [reference('Loading …')];
     const shown = textView(value.slice(0, cut.index), { ...style, isRaw: isRaw || isJson });
-    return [...shown, wholeButton(Number(cut[1]), props)];
+    return [...shown, wholeButton(`${formats.number(Number(cut[1]))} more characters`, props)];
+  }
+  if (Array.isArray(value) && isCut(value)) {
+    if (props.loading === 'loading') return [reference('Loading …')];
+    const entries = value.filter((entry) => !isEntriesMark(entry));
+    const talk = messagesOf(entries);
+    const shown = talk ? h(TalkView, { messages: talk, style }) : jsonView(entries, style);
+    return [shown, wholeButton('the rest', props)];
   }
   const messages = messagesOf(value);
   if (messages) return [h(TalkView, { messages, style })];
@@ -88,9 +104,9 @@ function membersView(value: object): ComponentChild | undefined {
   return h('dl', { class: 'members' }, rows);
 }
 
-function wholeButton(missing: number, { formats, loadWhole, loading }: ValueProps): ComponentChild {
-  const count = `${formats.number(missing)} more characters`;
-  if (!loadWhole) return reference(count);
+/** @param missing what loading adds, like `20 more characters`. */
+function wholeButton(missing: string, { loadWhole, loading }: ValueProps): ComponentChild {
+  if (!loadWhole) return reference(missing);
   if (loading === 'loading') return button('Loading …', loadWhole, { class: 'quiet', disabled: true });
-  return button(loading === 'failed' ? 'Not loaded. Try again' : `Load ${count}`, loadWhole, { class: 'quiet' });
+  return button(loading === 'failed' ? 'Not loaded. Try again' : `Load ${missing}`, loadWhole, { class: 'quiet' });
 }

@@ -330,11 +330,13 @@ async function report(
   const shown = { ...results, rows: results.rows.slice(0, rows) };
   const verdict = { passed: missed.length + failures.size === 0, ...(missed.length > 0 && { missed }) };
   await printResult('read_evaluation', { ...shown, ...verdict }, form);
-  const unfinished = results.runs.find(({ run_id }) => failures.has(run_id));
-  if (unfinished) throw unfinishedRun(unfinished, failures.get(unfinished.run_id) ?? '');
-  for (const { errors, predictions, error, run_id } of results.runs) {
+  for (const run of results.runs) {
+    const { run_id, errors, predictions, error } = run;
+    const reason = failures.get(run_id);
+    if (reason !== undefined) throw unfinishedRun(run, reason);
     if (!errors) continue;
-    invocation().stderr.write(`heddle: ${errors} of ${predictions} predictions of ${run_id} failed: ${error}\n`);
+    const cause = error === undefined ? '' : `: ${error}`;
+    invocation().stderr.write(`heddle: ${errors} of ${predictions} predictions of ${run_id} failed${cause}\n`);
   }
   if (missed.length > 0) fail(missed);
 }

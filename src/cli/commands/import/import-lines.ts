@@ -24,7 +24,7 @@ export interface ImportOptions extends PlainRowOptions {
   show?: readonly string[] | undefined;
 }
 
-/** What was found in a file so far. */
+/** Facts about a file, collected while it is read. */
 export interface FileFacts {
   /** The form of the rows, such as `Langfuse traces`; undefined for plain rows. */
   formats: Set<string>;

@@ -63,9 +63,9 @@ interface CopiedProject {
   project_id: string;
   target_project_id: string;
   counts: Record<string, KindCounts>;
-  /** What the target does not have, and why. */
+  /** Entries that the target does not have, and why. */
   left: CopyNote[];
-  /** What the target has in another form. */
+  /** Entries that the target has in another form. */
   changed: CopyNote[];
   /** Ids of calls at the target by those here, as far as they differ. */
   newIds: ReadonlyMap<string, string>;

@@ -16,7 +16,7 @@ export interface ProjectCopy {
   isDryRun: boolean;
 }
 
-/** What was found and copied of one kind. */
+/** Numbers of the entries of one kind that were found and copied. */
 export interface KindCounts {
   here: number;
   /** That the target had before. */

@@ -9,7 +9,7 @@ import { type CopiedCall, copiedCall, endsAtTarget } from './copy-calls.ts';
 import { feedbackAtTarget } from './copy-feedback.ts';
 import type { ProjectCopy } from './project-copy.ts';
 
-/** What was found when the target was read after a copy. */
+/** The findings of reading the target after a copy. */
 export interface CopyCheck {
   /** Entries that are there, of each kind. */
   counted: Partial<Record<ContentKind, number>>;
@@ -132,7 +132,7 @@ async function checkCalls(copy: ProjectCopy, check: CopyCheck): Promise<void> {
 /** Returns the members of a call that a service keeps as they were recorded. */
 function comparable(call: RecordedCall | CopiedCall): unknown {
   const time = (text: string | null | undefined) => (text ? normalizeTimestamp(text) : null);
-  // What services derive from the other members is in `weave`.
+  // Members that services derive from the others are in `weave`.
   const { weave: _, ...summary } = isJsonObject(call.summary) ? call.summary : {};
   const { op_name, trace_id, parent_id = null, attributes, inputs, output = null, exception = null } = call;
   const times = { started_at: time(call.started_at), ended_at: time(call.ended_at) };

@@ -1,0 +1,144 @@
+import { plainNumber } from '../json/exact-number.ts';
+import { objectOrEmpty } from '../json/json-object.ts';
+import { ownMember } from '../json/member-at.ts';
+import { rounded } from './rounded.ts';
+import { meanOf, sumOf } from './score-lists.ts';
+
+/** The members of a recorded call that totals need. */
+interface TotalledCall {
+  id: string;
+  parent_id?: string | null | undefined;
+  exception?: string | null | undefined;
+  summary?: unknown;
+}
+
+/** The totals of the calls of one operation, as a type that fits objects with any members. */
+export type OperationTotals = {
+  operation: string;
+  calls: number;
+  errors?: number;
+  tokens?: number;
+  cost?: number;
+  latency_seconds?: number;
+  p95_latency_seconds?: number;
+};
+
+/** What one call used, and the calls below it. */
+interface Usage {
+  operation: string;
+  parent: string | undefined;
+  tokens: number | undefined;
+  cost: number | undefined;
+}
+
+/** Models without a price that are named. */
+const maxUnpriced = 20;
+
+/**
+ * Adds up recorded calls by operation. SDKs record the tokens of a call with those of the calls that it made, so these are
+ * subtracted from it where both are added: each token counts once.
+ */
+export class CallTotals {
+  readonly #usages = new Map<string, Usage>();
+  readonly #calls = new Map<string, { calls: number; errors: number; latencies: number[] }>();
+  readonly #unpriced = new Set<string>();
+
+  /** Number of calls that were added. */
+  get size(): number {
+    return this.#usages.size;
+  }
+
+  /** Adds a call. Its `summary` has `usage` by model and, as far as services tell, `weave.latency_ms` and `weave.costs`. */
+  add(operation: string, { id, parent_id, exception, summary }: TotalledCall): void {
+    if (this.#usages.has(id)) return;
+    const { usage, weave } = objectOrEmpty(summary);
+    const { latency_ms, costs } = objectOrEmpty(weave);
+    const tokens: number[] = [];
+    const prices: number[] = [];
+    for (const [model, used] of Object.entries(objectOrEmpty(usage))) {
+      const count = tokensIn(used);
+      if (count === undefined) continue;
+      tokens.push(count);
+      const price = costIn(ownMember(costs, model));
+      if (price !== undefined) prices.push(price);
+      else if (count > 0 && this.#unpriced.size < maxUnpriced) this.#unpriced.add(model);
+    }
+    const parent = parent_id || undefined;
+    this.#usages.set(id, { operation, parent, tokens: sumOf(tokens), cost: sumOf(prices) });
+    const known = this.#calls.get(operation) ?? { calls: 0, errors: 0, latencies: [] };
+    this.#calls.set(operation, known);
+    known.calls += 1;
+    if (exception) known.errors += 1;
+    const latency = plainNumber(latency_ms);
+    if (typeof latency === 'number') known.latencies.push(latency);
+  }
+
+  /** Returns the models of the calls for which no price is known, up to a limit. */
+  unpricedModels(): string[] {
+    return [...this.#unpriced].sort();
+  }
+
+  /** Returns the totals of each operation, those with the most calls first. */
+  byOperation(): OperationTotals[] {
+    const tokens = this.#ownSums('tokens');
+    const costs = this.#ownSums('cost');
+    const totals = [...this.#calls].map(([operation, { calls, errors, latencies }]): OperationTotals => {
+      const [used, cost, mean] = [tokens.get(operation), costs.get(operation), meanOf(latencies)];
+      return {
+        operation,
+        calls,
+        ...(errors > 0 && { errors }),
+        ...(used !== undefined && { tokens: used }),
+        ...(cost !== undefined && { cost: Number(cost.toPrecision(6)) }),
+        ...(mean !== undefined && {
+          latency_seconds: rounded(mean / 1000, 3),
+          p95_latency_seconds: rounded(percentile95(latencies) / 1000, 3),
+        }),
+      };
+    });
+    return totals.sort((a, b) => b.calls - a.calls || (a.operation < b.operation ? -1 : 1));
+  }
+
+  /** Adds up what the calls of each operation used themselves. */
+  #ownSums(member: 'tokens' | 'cost'): Map<string, number> {
+    const ofChildren = new Map<string, number>();
+    for (const usage of this.#usages.values()) {
+      if (usage.parent === undefined || usage[member] === undefined) continue;
+      ofChildren.set(usage.parent, (ofChildren.get(usage.parent) ?? 0) + usage[member]);
+    }
+    const sums = new Map<string, number>();
+    for (const [id, usage] of this.#usages) {
+      if (usage[member] === undefined) continue;
+      // A call that was recorded without those of its calls has less than they.
+      const own = Math.max(0, usage[member] - (ofChildren.get(id) ?? 0));
+      sums.set(usage.operation, (sums.get(usage.operation) ?? 0) + own);
+    }
+    return sums;
+  }
+}
+
+/** Returns the tokens that a model was used for; undefined if they are not recorded. */
+function tokensIn(usage: unknown): number | undefined {
+  const count = (...names: string[]): number | undefined =>
+    names.map((name) => plainNumber(ownMember(usage, name))).find((value) => typeof value === 'number');
+  const total = count('total_tokens');
+  if (total !== undefined) return total;
+  return sumOf(
+    [count('prompt_tokens', 'input_tokens') ?? [], count('completion_tokens', 'output_tokens') ?? []].flat(),
+  );
+}
+
+/** Returns what the use of a model cost; undefined if no price is known. */
+function costIn(costs: unknown): number | undefined {
+  const prices = ['prompt_tokens_total_cost', 'completion_tokens_total_cost'].flatMap((name) => {
+    const price = plainNumber(ownMember(costs, name));
+    return typeof price === 'number' ? [price] : [];
+  });
+  return sumOf(prices);
+}
+
+/** Returns the least value that at least 95 % of the values do not exceed. */
+function percentile95(values: readonly number[]): number {
+  const sorted = [...values].sort((a, b) => a - b);
+  return sorted[Math.ceil(sorted.length * 0.95) - 1]!;
+}

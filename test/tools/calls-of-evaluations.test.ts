@@ -1,0 +1,122 @@
+import { describe, expect, it } from 'vitest';
+import { connectClient } from '../support/client.ts';
+import { emptyHome, temporaryFolder } from '../support/heddle.ts';
+import { startScriptedModel } from '../support/scripted-model.ts';
+
+/** The sample project has twelve recorded calls; the run on two rows adds nine: itself, its summary, and three for each row and one judge. */
+const sampleCalls = 12;
+const calls = { run: 1, summary: 1, trials: 2, predictions: 2, judges: 2 };
+const evaluationCalls = Object.values(calls).reduce((sum, count) => sum + count);
+
+const model = await startScriptedModel(({ model: name }) => (name === 'judge' ? '{"score":true}' : 'An answer'));
+const { call } = await connectClient(emptyHome(temporaryFolder(), { HEDDLE_MODEL_PROVIDER_URL: model.url }));
+await call('create_dataset', { name: 'Questions', rows: ['a', 'b', 'c'].map((question) => ({ question })) });
+await call('create_scorer', {
+  name: 'Good',
+  kind: 'llm_judge',
+  model: 'judge',
+  prompt: 'Good? {output}',
+  scale: { type: 'boolean' },
+});
+await call('create_evaluation', { name: 'Answers', dataset: 'questions', scorers: ['good'] });
+const evaluated = { evaluation: 'Answers', model: 'small', prompt: '{question}', max_rows: 2 };
+const run = await call('run_evaluation', evaluated);
+
+describe('calls that an evaluation made', () => {
+  it('are left out of recorded calls, counted, and shown when they are asked for', async () => {
+    const page = await call('query_calls', { limit: 5 });
+    expect(page).toMatchObject({ total: sampleCalls, evaluation_calls: evaluationCalls });
+    expect(page.text).toContain(
+      `5 calls of 12 from offset 0. ${evaluationCalls} calls of evaluations left out; include_evaluations in filter adds them.`,
+    );
+    expect(await call('query_calls', { limit: 5, offset: 10 })).not.toHaveProperty('evaluation_calls');
+    const all = await call('query_calls', { filter: { include_evaluations: true } });
+    expect(all).toMatchObject({ total: sampleCalls + evaluationCalls });
+    expect(all).not.toHaveProperty('evaluation_calls');
+  });
+
+  it('are found by their trace', async () => {
+    expect(await call('query_calls', { filter: { trace_id: run.run_id } })).toMatchObject({ total: evaluationCalls });
+  });
+
+  it('are not added to a queue', async () => {
+    const request = { queue_id: 'support-triage', filter: {}, dry_run: true };
+    const result = await call('add_queue_items', request);
+    expect(result).toMatchObject({ matched: sampleCalls, evaluation_calls: evaluationCalls });
+    expect(result.text).toContain(`${evaluationCalls} calls of evaluations left out`);
+    const all = await call('add_queue_items', { ...request, filter: { include_evaluations: true } });
+    expect(all).toMatchObject({ matched: sampleCalls + evaluationCalls });
+  });
+
+  it('are added up with each token once', async () => {
+    const { totals } = await call('query_calls', { totals: true, filter: { include_evaluations: true } });
+    expect(totals).toMatchObject({
+      calls: sampleCalls + evaluationCalls,
+      tokens: 40,
+      unpriced_models: ['judge', 'small'],
+    });
+    const used = totals.operations.filter(({ tokens }: { tokens?: number }) => tokens);
+    expect(used).toMatchObject([
+      { operation: 'good.score', calls: 2, tokens: 20 },
+      { operation: 'small.predict', calls: 2, tokens: 20 },
+    ]);
+    const own = await call('query_calls', { totals: true });
+    expect(own).toMatchObject({ calls: [], totals: { calls: sampleCalls }, evaluation_calls: evaluationCalls });
+    expect(own.text).toMatch(/^Totals: calls 12\. \d+ calls of evaluations left out/);
+  });
+});
+
+describe('a run', () => {
+  it('says what its model and its judges used, apart', async () => {
+    expect(run).toMatchObject({ status: 'complete', tokens: 20, judge_tokens: 20 });
+    expect(run.text).toContain('2 predictions, 20 tokens, judges 20 tokens');
+    const { runs } = await call('read_evaluation', { run_ids: [run.run_id] });
+    expect(runs).toMatchObject([{ tokens: 20, judge_tokens: 20 }]);
+  });
+
+  it('of first rows makes a dataset and an evaluation that lists leave out', async () => {
+    const datasets = await call('list_objects', { kind: 'dataset' });
+    expect(datasets.objects.map(({ object_id }: { object_id: string }) => object_id)).toEqual(['questions', 'tickets']);
+    expect(datasets).toMatchObject({ left_out: 1 });
+    expect(datasets.text).toContain('1 object that runs of first rows made left out; name "-first-" finds them.');
+    const found = await call('list_objects', { kind: 'evaluation', name: '-first-' });
+    expect(found.objects).toMatchObject([{ object_id: 'answers-first-2' }]);
+  });
+
+  it('warns of a prompt without a placeholder, and refuses a model that does not exist, in a dry run too', async () => {
+    const dry = { ...evaluated, dry_run: true };
+    expect((await call('run_evaluation', { ...dry, prompt: 'Hello' })).warnings).toEqual([
+      'The messages have no {column} placeholder, so the model is asked the same for every row.',
+    ]);
+    expect((await call('run_evaluation', { ...dry, model: 'smal' })).error.message).toBe(
+      'Nothing was started. Inference does not list the model smal. The nearest models are small, judge.',
+    );
+  });
+});
+
+describe('run_inference beside a model provider', () => {
+  const messages = [{ role: 'user', content: 'Hello' }];
+
+  it('has heddle/echo, which the provider does not list', async () => {
+    const asked = model.asked.length;
+    expect((await call('run_inference', { model: 'heddle/echo', messages })).text).toContain('This is heddle/echo');
+    const echoed = await call('run_evaluation', { ...evaluated, model: 'heddle/echo', max_rows: 1 });
+    expect(echoed).toMatchObject({ status: 'complete', predictions: 1 });
+    // Only the judge was asked.
+    expect(model.asked.slice(asked).map(({ model: name }) => name)).toEqual(['judge']);
+  });
+
+  it('refuses a model that is not listed before anything is sent, unless the user says that it exists', async () => {
+    const asked = model.asked.length;
+    const { error } = await call('run_inference', { model: 'smal', messages });
+    expect(error).toMatchObject({ code: 'not_found' });
+    expect(error.message).toBe(
+      'Nothing was sent. Inference does not list the model smal. The nearest models are small, judge.',
+    );
+    expect(model.asked).toHaveLength(asked);
+    const sent = await call('run_inference', { model: 'smal', messages, confirm: true });
+    expect(sent.response.choices[0].message.content).toBe('An answer');
+    expect(model.asked.at(-1)).toMatchObject({ model: 'smal' });
+    expect(model.asked.at(-1)).not.toHaveProperty('confirm');
+  });
+});
