@@ -124,7 +124,8 @@ export const createScorerTool = defineTool({
   name: 'create_scorer',
   title: 'Create scorer',
   groups: ['evaluation'],
-  uses: ['createObject', 'tryScorer'],
+  // And tryScorer for try_on, which stores nothing.
+  uses: ['createObject'],
   description: `Stores a scorer of model outputs. llm_judge takes model, prompt and scale.
 Example: {"name":"Right answer","kind":"equals","expected":"answer"}`,
   hints: { readOnlyHint: false, destructiveHint: false, idempotentHint: true, openWorldHint: false },

@@ -37,6 +37,10 @@ const writers: Record<string, { args: (file: string, run: string) => string[]; r
     ],
     replaces: true,
   },
+  'evaluation resume --junit': {
+    args: (file, runId) => ['evaluation', 'resume', runId, '--junit', file],
+    replaces: true,
+  },
   'evaluation show --junit': { args: (file, runId) => ['evaluation', 'show', runId, '--junit', file], replaces: true },
   'setup --file': { args: (file) => ['setup', 'cursor', '--yes', '--file', file], replaces: true },
   'service copy --ids': {
