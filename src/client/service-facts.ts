@@ -10,6 +10,8 @@ export class ServiceFacts {
   readonly unsupportedOperations = new Set<EndpointName>();
   /** Ids of models that inference lists. */
   readonly listedModels = new Set<string>();
+  /** True for a service that applies every condition on queue items; undefined until a response tells. */
+  appliesItemConditions: boolean | undefined;
   /** Name that the service gives the account in feedback; undefined until a response has it. */
   userId: string | undefined;
   /** Name that the service gives the account as the annotator of an item; it may differ from the one in feedback. */

@@ -7,6 +7,12 @@ import { sortKey } from './sort-keys.ts';
 /** Returns the feedback type of judgements of a field, which refer to the field with `annotation_ref`. */
 export const annotationFeedbackType = (field: string): string => `wandb.annotation.${field}`;
 
+/** Returns the feedback type of judgements in a queue without fields, which the service would refuse as annotations. */
+export const freeJudgementType = (name: string): string => `heddle.judgement.${name}`;
+
+/** The beginnings of the types of judgements, which end with the field. */
+export const judgementTypes: readonly string[] = [annotationFeedbackType(''), freeJudgementType('')];
+
 const createFeedbackRequest = z.object({
   project_id: projectId,
   weave_ref: z.string().describe('Reference to the call.'),

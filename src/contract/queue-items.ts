@@ -14,7 +14,9 @@ export const finishedStates = ['completed', 'skipped'] as const satisfies readon
 export const annotationStates = ['unstarted', ...progressStates] as const;
 export type AnnotationState = (typeof annotationStates)[number];
 
-export const sortFields = ['call_started_at', 'call_op_name', 'created_at', 'updated_at'] as const;
+/** The columns by which items are sorted; the embedded service also sorts by `latency`, the time that the call took. */
+export const sortColumns = ['call_started_at', 'call_op_name', 'created_at', 'updated_at'] as const;
+export const sortFields = [...sortColumns, 'latency'] as const;
 
 /**
  * One item of an annotation queue. Members that the public service may omit are optional, and `annotation_state` is any
@@ -42,7 +44,24 @@ export const queueItem = z.looseObject({
 });
 export type QueueItem = z.infer<typeof queueItem>;
 
-/** Filter of queue items: every member must be equal, including case. An empty list of states filters nothing. */
+/** The latest second for conditions, in the year 2255: later ones have no exact microseconds. */
+export const latestSecond = 9_000_000_000;
+const seconds = z.number().min(0).max(latestSecond);
+
+/** Conditions on the judgements of an item. Each annotator's latest judgement in each field counts. */
+export const judgementConditions = z.object({
+  judged_by: z.string().min(1).max(500).nullish().describe('Annotator: whole name, or its beginning and *, or me.'),
+  field: z.string().min(1).max(500).nullish().describe('Judged field.'),
+  value: z.unknown().optional().describe('Its value.'),
+  judged_at_least: z.int().min(1).max(1000).nullish().describe('Number of annotators.'),
+  disagreement: z.boolean().nullish().describe('Whether annotators differ.'),
+  unjudged_by_me: z.boolean().nullish(),
+});
+
+/**
+ * Filter of queue items; all members must match. The members of the public service must be equal, including case. An empty list of
+ * states filters nothing.
+ */
 export const queueItemsFilter = z.object({
   id: z.string().nullish().describe('Item.'),
   call_id: z.string().nullish().describe('Recorded call.'),
@@ -50,10 +69,27 @@ export const queueItemsFilter = z.object({
   call_trace_id: z.string().nullish().describe('Trace of the call.'),
   added_by: z.string().nullish().describe('User who added the item.'),
   annotation_states: z.array(z.enum(annotationStates)).nullish().describe('Any of these states.'),
-  ids: z.array(z.string()).max(1000).nullish().describe('Any of these items.'),
+  ids: z.array(z.string()).max(1000).nullish().describe('Any of these items, or items of these calls.'),
   call_ids: z.array(z.string()).max(1000).nullish().describe('Items of any of these recorded calls.'),
+  has_error: z.boolean().nullish(),
+  started_after: seconds.nullish().describe('Calls from this second since 1970 on.'),
+  started_before: seconds.nullish().describe('Calls before this second since 1970.'),
+  latency_above: seconds.nullish().describe('Seconds.'),
+  text: z.string().min(1).max(1000).nullish().describe('Text in inputs or output.'),
+  ...judgementConditions.shape,
   unfinished_by_me: z.boolean().nullish().describe('Items that the caller has neither completed nor skipped.'),
+  own_creator: z.string().nullish().describe("The creator of the caller's own judgements, for me and unjudged_by_me."),
 });
+
+/** The members of a filter that the public service applies; it ignores all others. */
+export const commonFilterMembers = [
+  'id',
+  'call_id',
+  'call_op_name',
+  'call_trace_id',
+  'added_by',
+  'annotation_states',
+] as const satisfies readonly (keyof z.output<typeof queueItemsFilter>)[];
 
 /** Items of a queue with the same operation, state and judgements; `id` of the only item of a group that needs naming. */
 const itemGroup = z.looseObject({
@@ -96,8 +132,12 @@ export const queueItemEndpoints = {
     path: '/annotation_queues/{queue_id}/items/query',
     projects: projectInBody,
     request: queryQueueItemsRequest,
-    // The public service does not send feedback.
-    response: z.looseObject({ items: z.array(queueItem), feedback: z.array(storedFeedback).optional() }),
+    // The public service sends the items alone.
+    response: z.looseObject({
+      items: z.array(queueItem),
+      feedback: z.array(storedFeedback).optional(),
+      conditions_applied: z.boolean().optional().describe('True: no member of the filter and no sort key was ignored.'),
+    }),
   }),
   summarizeQueueItems: endpoint({
     summary: 'Count the items of a queue',

@@ -6,6 +6,7 @@ import { cutValue } from '../text/call-values.ts';
 import { escapeInvisible } from '../text/compact-table.ts';
 import { withFirstRows } from '../text/page.ts';
 import { parseArguments } from '../tools/definition/arguments.ts';
+import { runOnNamedQueue } from '../tools/definition/queue-names.ts';
 import type { ListedTool } from '../tools/definition/registry.ts';
 import type { Tool, ToolContext } from '../tools/definition/tool.ts';
 import { type CallOrigin, type WatchOptions, watchCall } from './watch-call.ts';
@@ -64,7 +65,7 @@ export async function runTool(
       const input = parseArguments(tool.input, args, listed, (text) => redactor.redact(text));
       const withoutSecrets = <T>(value: T): Promise<T> => redactor.redactValueInSteps(value);
       const context = { clientName, ask, progress, service, project, maxResultChars, offersTool, withoutSecrets };
-      const result = await tool.run(input, context);
+      const result = await runOnNamedQueue(tool, input, context);
       const data = tool.hasTimes ? { ...result, now: service.facts.now() } : result;
       const isSample = readsSample(listed, input, options);
       // The result of a change is returned however late, and so is one that lacks parts because a request took too long.

@@ -8,8 +8,10 @@ import { readCalls } from '../records/read-calls.ts';
 import { valueAt } from '../text/call-values.ts';
 import { lastName, nearestPaths } from '../text/nearest-paths.ts';
 import { pluralize } from '../text/page.ts';
+import { emptyFilterHint, hasValue, type ItemsFilter, isByNamed } from './items-filter.ts';
 import { type Judgement, judgementsOf, latestJudgements, type Note, notesOf } from './judgements.ts';
-import { emptyFilterHint, hasValue, type ItemsFilter, isByAnnotatorInField, matchingItems } from './matching-items.ts';
+import { matchingItems } from './matching-items.ts';
+import type { QueueAccess } from './queue-access.ts';
 import { requireField } from './require-field.ts';
 import { requireQueue } from './require-queue.ts';
 
@@ -53,12 +55,12 @@ export async function rowsOfQueue(
   project: string,
   context: CallContext,
 ): Promise<QueueRows> {
-  const { queue_id, filter = {} } = selection;
+  const { queue_id } = selection;
   const mapped =
     selection.map && Object.entries(selection.map).map(([column, path]) => [column, sourceOf(path)] as const);
   const queue = { ...context, id: queue_id, project };
   const include_feedback = mapped?.some(([, source]) => source.from !== 'call') ?? false;
-  const { items, feedback } = await matchingItems(queue, filter, { include_feedback });
+  const { items, feedback, filter } = await matchingItems(queue, selection.filter ?? {}, { include_feedback });
   if (items.length === 0) {
     await requireQueue(queue_id, project, context.service);
     throw nothingMatches(filter);
@@ -75,7 +77,7 @@ export async function rowsOfQueue(
   for (const [, source] of columns) {
     if (source.from === 'judgement') await requireField(source.field, judgements, queue);
   }
-  const annotated = new AnnotatedValues(judgements, notesOf(feedback), filter);
+  const annotated = new AnnotatedValues(judgements, notesOf(feedback), filter, queue);
   return makeRows(items, columns, annotated, project, context);
 }
 
@@ -109,18 +111,15 @@ class AnnotatedValues {
   readonly #judgements = new Map<string, Judgement[]>();
   readonly #notes = new Map<string, Note>();
 
-  constructor(judgements: readonly Judgement[], notes: readonly Note[], filter: ItemsFilter) {
-    const { judged_by } = filter;
+  constructor(judgements: readonly Judgement[], notes: readonly Note[], filter: ItemsFilter, queue: QueueAccess) {
+    const isMeant = isByNamed(filter, queue);
     for (const judgement of latestJudgements(judgements)) {
-      if (!isByAnnotatorInField(judgement, { judged_by })) continue;
+      if (!isMeant(judgement)) continue;
       // Of several annotators, one that the filter did not select does not count.
       if (judgement.field === filter.field && !hasValue(judgement, filter)) continue;
       appendTo(this.#judgements, keyOf(judgement.call_id, judgement.field), judgement);
     }
-    const annotator = judged_by?.toLowerCase() ?? '';
-    for (const note of notes) {
-      if (note.annotator.toLowerCase().includes(annotator)) this.#notes.set(note.call_id, note);
-    }
+    for (const note of notes.filter(isMeant)) this.#notes.set(note.call_id, note);
   }
 
   /** Returns the latest value of a field, and whether annotators gave several. */

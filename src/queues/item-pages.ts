@@ -1,12 +1,15 @@
+import type { RecordedCall } from '../contract/calls.ts';
 import type { QueueItem } from '../contract/queue-items.ts';
 import { HeddleError } from '../core/errors.ts';
 import type { CallContext } from '../records/call-context.ts';
 import { readCalls } from '../records/read-calls.ts';
 import { cutValue, valuesAt } from '../text/call-values.ts';
-import { hasJudgementConditions, type ItemsFilter, matchingItems } from './matching-items.ts';
+import { type ItemsFilter, wholeFilter } from './items-filter.ts';
+import { requireKnownNames, withWholeNames } from './known-names.ts';
+import { matchingItems, sortsByDisagreement } from './matching-items.ts';
 import { readUnfinished, unfinishedOf } from './own-progress.ts';
 import type { QueueAccess } from './queue-access.ts';
-import { type ItemQuery, type ItemsWithFeedback, readItems } from './read-items.ts';
+import { type ItemQuery, type ItemsWithFeedback, isIgnored, readItems } from './read-items.ts';
 import { rememberItems } from './shown-items.ts';
 
 /** An item with the values of its recorded call and why that call failed, or the error that kept the call from being read. */
@@ -37,23 +40,26 @@ interface ItemPage extends ItemsWithFeedback {
 
 /** Reads a page of items, and remembers how they were shown, for changes with its `as_of`. */
 export async function readItemPage(
-  { filter = {}, isUnfinishedOnly = false, limit, offset = 0, ...members }: ItemPageRequest,
+  { filter: givenFilter = {}, isUnfinishedOnly = false, limit, offset = 0, ...members }: ItemPageRequest,
   queue: QueueAccess & Pick<CallContext, 'maxResultChars'>,
 ): Promise<ItemPage> {
+  const filter = await withWholeNames(givenFilter, queue);
   const readAtMs = Date.now();
   const pageSize = Math.min(limit, Math.ceil(queue.maxResultChars / minItemChars));
   const { sort_by, include_position, include_feedback, include_own_state } = members;
   const query = { sort_by, include_position, include_feedback, include_own_state };
-  const isSelectedHere = hasJudgementConditions(filter);
   // Asking for one item more than needed tells whether there is a next page.
-  const atService = { ...query, filter, offset, limit: pageSize + 1 };
-  const { items, feedback } = isSelectedHere
-    ? await matchingItems(queue, filter, query)
-    : await (isUnfinishedOnly ? readUnfinished : readItems)(queue, atService);
-  const matching = isSelectedHere && isUnfinishedOnly ? await unfinishedOf({ items, feedback }, queue) : items;
-  const rest = isSelectedHere ? matching.slice(offset) : matching;
-  const page = rest.slice(0, pageSize);
-  return { items: page, feedback, hasMore: rest.length > pageSize, as_of: rememberItems(queue, readAtMs, page) };
+  const atService = { ...query, filter: wholeFilter(filter, queue), offset, limit: pageSize + 1 };
+  const isLeftToUs = (): boolean => sortsByDisagreement(sort_by) || isIgnored(atService, queue);
+  let read = isLeftToUs() ? undefined : await (isUnfinishedOnly ? readUnfinished : readItems)(queue, atService);
+  if (!read || isLeftToUs()) {
+    const all = await matchingItems(queue, filter, query);
+    const matching = isUnfinishedOnly ? await unfinishedOf(all, queue) : all.items;
+    read = { items: matching.slice(offset), feedback: all.feedback };
+  } else if (read.items.length === 0 && offset === 0) await requireKnownNames(filter, queue);
+  const { items, feedback } = read;
+  const page = items.slice(0, pageSize);
+  return { items: page, feedback, hasMore: items.length > pageSize, as_of: rememberItems(queue, readAtMs, page) };
 }
 
 /** Adds the values of its recorded call to each item, or the error that kept the call from being read. */
@@ -68,12 +74,28 @@ export async function withCallValues(
     const call = calls.get(item.call_id)!;
     if (call instanceof HeddleError) return { ...item, call_error: call };
     const call_values = valuesAt(call, item.display_fields, maxValueChars);
-    return {
-      ...item,
-      call_values,
-      ...(call.exception && { exception: String(cutValue(call.exception, maxValueChars)) }),
-    };
+    return { ...item, call_values, ...exceptionOf(call, maxValueChars) };
   });
+}
+
+/** Adds to each item why its call failed, if it did. */
+export async function withExceptions(
+  items: readonly QueueItem[],
+  project: string,
+  maxValueChars: number,
+  { service }: CallContext,
+): Promise<ItemWithValues[]> {
+  const withoutValues = items.map(({ call_id }) => ({ call_id, display_fields: [] }));
+  const calls = await readCalls(withoutValues, project, service);
+  return items.map((item) => ({ ...item, ...exceptionOf(calls.get(item.call_id), maxValueChars) }));
+}
+
+function exceptionOf(
+  call: RecordedCall | HeddleError | undefined,
+  maxValueChars: number,
+): Pick<ItemWithValues, 'exception'> {
+  if (!call || call instanceof HeddleError || !call.exception) return {};
+  return { exception: String(cutValue(call.exception, maxValueChars)) };
 }
 
 const timeMembers = ['call_started_at', 'call_ended_at', 'created_at', 'updated_at', 'deleted_at'] as const;

@@ -1,20 +1,16 @@
-import { annotationFeedbackType, type StoredFeedback } from '../contract/feedback.ts';
+import { judgementTypes, type StoredFeedback } from '../contract/feedback.ts';
+import { type AnnotatorName, annotatorOf } from '../contract/judgement-test.ts';
 import { callReference } from '../contract/references.ts';
 import { appendTo } from '../core/append-to.ts';
 import { readPages } from '../records/read-pages.ts';
 import type { QueueAccess } from './queue-access.ts';
 
 /** A judgement of a recorded call: the value that an annotator gave a field. */
-export interface Judgement {
+export interface Judgement extends AnnotatorName {
   id: string;
   call_id: string;
   field: string;
   value: unknown;
-  /** The account, and the author that it named, like the MCP client of an agent. */
-  user: string;
-  creator: string | undefined;
-  /** The account and the author, for display: one annotator. */
-  annotator: string;
   /** When it was given, by the clock of the service, with its zone. */
   at: string;
 }
@@ -33,13 +29,7 @@ export interface GivenFeedback {
   at: string;
 }
 
-/** Type of the judgements in a queue without fields, which the service would refuse as annotations. */
-export const freeJudgementType = (name: string): string => `heddle.judgement.${name}`;
-
 export const noteType = 'wandb.note.1';
-
-/** The beginnings of the types of judgements, which end with the field. */
-export const judgementTypes: readonly string[] = [annotationFeedbackType(''), freeJudgementType('')];
 
 /** Calls that one request names. */
 const callsPerRequest = 500;
@@ -115,15 +105,6 @@ function authorship({ id, weave_ref, wb_user_id, creator, created_at }: StoredFe
     // The public service sends times in UTC without saying so.
     at: /T[\d:.]+$/.test(created_at) ? `${created_at}Z` : created_at,
   };
-}
-
-/** Returns the members of a judgement that tell who gave it. */
-export function annotatorOf(
-  user: string,
-  creator: string | undefined,
-): Pick<Judgement, 'user' | 'creator' | 'annotator'> {
-  const annotator = creator === undefined || creator === user ? user : `${user} (${creator})`;
-  return { user, creator, annotator };
 }
 
 /** Groups what was given on recorded calls by the calls, in the given order. */

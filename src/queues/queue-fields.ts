@@ -2,7 +2,7 @@ import * as z from 'zod';
 import { asServiceFailure } from '../client/as-service-failure.ts';
 import type { ServiceClient } from '../client/service-client.ts';
 import type { ServiceFacts } from '../client/service-facts.ts';
-import { annotationFeedbackType } from '../contract/feedback.ts';
+import { annotationFeedbackType, freeJudgementType } from '../contract/feedback.ts';
 import type { Queue } from '../contract/queues.ts';
 import {
   formatReference,
@@ -16,7 +16,6 @@ import type { ErrorCode } from '../core/errors.ts';
 import { inBatches } from '../core/in-batches.ts';
 import { fitsSchema } from '../core/json/json-schema.ts';
 import { isDigest, readVersion } from '../records/read-objects.ts';
-import { freeJudgementType } from './judgements.ts';
 import { requireQueue } from './require-queue.ts';
 
 /** A field of a queue: something that annotators judge. */

@@ -1,6 +1,6 @@
 import type { BodyOf, ResultOf } from '../contract/endpoints.ts';
 import type { StoredFeedback } from '../contract/feedback.ts';
-import type { QueueItem } from '../contract/queue-items.ts';
+import { commonFilterMembers, type QueueItem, sortColumns } from '../contract/queue-items.ts';
 import { concurrently } from '../core/concurrently.ts';
 import { inBatches } from '../core/in-batches.ts';
 import { readPages } from '../records/read-pages.ts';
@@ -27,7 +27,7 @@ export async function readItems(queue: QueueAccess, query: ItemQuery): Promise<I
   return { items, feedback: feedback ?? (await separateFeedback(queue, items, query)) };
 }
 
-/** Reads every item that matches the query, in its order. */
+/** Reads every item that matches the query, in its order; some of them from a service that has ignored a part of the query. */
 export async function readAllItems(queue: QueueAccess, query: ItemQuery): Promise<ItemsWithFeedback> {
   const items: QueueItem[] = [];
   let feedback: StoredFeedback[] | undefined = [];
@@ -36,7 +36,10 @@ export async function readAllItems(queue: QueueAccess, query: ItemQuery): Promis
     feedback = read.feedback && feedback?.concat(read.feedback);
     return read.items;
   });
-  for await (const page of pages) items.push(...page);
+  for await (const page of pages) {
+    items.push(...page);
+    if (isIgnored(query, queue)) break;
+  }
   return { items, feedback: feedback ?? (await separateFeedback(queue, items, query)) };
 }
 
@@ -77,9 +80,24 @@ async function readElsewhere(
   return pages.flatMap(({ items }) => items.filter(isWanted));
 }
 
-function request({ id, project, service }: QueueAccess, query: ItemQuery): Promise<ResultOf<'queryQueueItems'>> {
+/** Returns whether a query has a condition or a sort key that the public service ignores, and so does the service of the queue. */
+export function isIgnored(query: ItemQuery, { service: { facts } }: QueueAccess): boolean {
+  return facts.appliesItemConditions === false && hasExtensions(query);
+}
+
+function hasExtensions({ filter, sort_by }: ItemQuery): boolean {
+  const isCommon = (name: string, common: readonly string[]): boolean => common.includes(name);
+  return (
+    Object.entries(filter ?? {}).some(([name, value]) => value != null && !isCommon(name, commonFilterMembers)) ||
+    (sort_by ?? []).some(({ field }) => !isCommon(field, sortColumns))
+  );
+}
+
+async function request({ id, project, service }: QueueAccess, query: ItemQuery): Promise<ResultOf<'queryQueueItems'>> {
   const parts = { path: { queue_id: id }, body: { project_id: project, ...query } };
-  return service.call('queryQueueItems', parts);
+  const result = await service.call('queryQueueItems', parts);
+  if (hasExtensions(query)) service.facts.appliesItemConditions = result.conditions_applied === true;
+  return result;
 }
 
 /** Reads the feedback on items at a service that does not send it with them. */

@@ -10,20 +10,28 @@ const maxCandidates = 1000;
 /** Queues of one name that are named. */
 const maxNamed = 5;
 
+/** The error for an id that no queue has. */
+export class UnknownQueueError extends HeddleError {
+  /** The id of the only queue that has this id as its name. */
+  readonly idOfName: string | undefined;
+
+  constructor(message: string, { hint, idOfName }: NearestQueues) {
+    super({ code: 'not_found', message, hint });
+    this.idOfName = idOfName;
+  }
+}
+
 /**
  * Reads a queue.
- * @throws HeddleError `not_found` for an unknown queue; its hint names the nearest ones.
+ * @throws UnknownQueueError whose hint names the nearest queues.
  */
 export async function requireQueue(id: string, project: string, service: ServiceClient): Promise<Queue> {
   try {
     return (await service.call('readQueue', { path: { queue_id: id }, query: { project_id: project } })).queue;
   } catch (error) {
     if (!(error instanceof HeddleError) || error.code !== 'not_found') throw error;
-    throw new HeddleError({
-      code: 'not_found',
-      message: `Project ${project} has no queue with the id ${JSON.stringify(shortName(id))}.`,
-      hint: await nearestQueues(id, project, service),
-    });
+    const message = `Project ${project} has no queue with the id ${JSON.stringify(shortName(id))}.`;
+    throw new UnknownQueueError(message, await findNearest(id, project, service));
   }
 }
 
@@ -60,21 +68,34 @@ function asNotFound(error: unknown): HeddleError {
 
 /** Returns a hint that names the queues whose id or name is nearest, since a name is easily taken for an id. */
 export async function nearestQueues(id: string, project_id: string, service: ServiceClient): Promise<string> {
+  return (await findNearest(id, project_id, service)).hint;
+}
+
+interface NearestQueues {
+  hint: string;
+  /** The id of the only queue that has the given id as its name. */
+  idOfName?: string | undefined;
+}
+
+async function findNearest(id: string, project_id: string, service: ServiceClient): Promise<NearestQueues> {
   const queues = await service
     .call('queryQueues', { body: { project_id, limit: maxCandidates } })
     .catch(() => undefined);
-  if (!queues) return 'Call list_queues for the ids.';
+  if (!queues) return { hint: 'Call list_queues for the ids.' };
   if (queues.length === 0) {
     await requireProject(project_id, service);
-    return 'The project has no queues. Check project_id.';
+    return { hint: 'The project has no queues. Check project_id.' };
   }
   const named = queues.filter(({ name }) => name.toLowerCase() === id.toLowerCase());
   if (named.length > 0) {
     const ids = named.slice(0, maxNamed).map((queue) => shortName(queue.id));
-    return `That is the name of the queue with the id ${ids.join(', and of ')}: pass the id.`;
+    return {
+      hint: `That is the name of the queue with the id ${ids.join(', and of ')}: pass the id.`,
+      ...(named.length === 1 && { idOfName: named[0]!.id }),
+    };
   }
   const names = nearest(id, queues, (queue) => [queue.id, queue.name]).map((queue) =>
     queue.name === queue.id ? shortName(queue.id) : `${shortName(queue.id)} (${JSON.stringify(shortName(queue.name))})`,
   );
-  return `The nearest ids are ${names.join(', ')}. Call list_queues for all of them.`;
+  return { hint: `The nearest ids are ${names.join(', ')}. Call list_queues for all of them.` };
 }

@@ -1,11 +1,14 @@
 import { withFallback } from '../client/with-fallback.ts';
+import { judgementTypes } from '../contract/feedback.ts';
+import { annotatorOf } from '../contract/judgement-test.ts';
 import { HeddleError } from '../core/errors.ts';
 import { readPages } from '../records/read-pages.ts';
-import { annotatorOf, type Judgement, judgementsOf, judgementTypes, readFeedback } from './judgements.ts';
-import { type ItemsFilter, serviceFilter } from './matching-items.ts';
+import { fulfillingItems } from './call-conditions.ts';
+import { type ItemsFilter, namesCaller, serviceFilter } from './items-filter.ts';
+import { type Judgement, judgementsOf, readFeedback } from './judgements.ts';
 import type { QueueAccess } from './queue-access.ts';
 import type { SummarizedItem } from './queue-summary.ts';
-import { readItems } from './read-items.ts';
+import { isIgnored, readItems } from './read-items.ts';
 
 interface Summarized {
   items: SummarizedItem[];
@@ -47,7 +50,7 @@ async function readGroups(
   withJudgements: boolean,
 ): Promise<Summarized | undefined> {
   // Only the ids of judgements tell which of them are by this account.
-  if (filter.unjudged_by_me) return undefined;
+  if (namesCaller(filter)) return undefined;
   const { id: queue_id, project: project_id, service } = queue;
   const judgement_types = withJudgements ? [...judgementTypes] : null;
   const summary = await service
@@ -85,12 +88,14 @@ function whereTooLarge(error: unknown): undefined {
 }
 
 async function readItemPages(queue: QueueAccess, filter: ItemsFilter, doneBefore: number): Promise<SummarizedItem[]> {
-  const pages = readPages(async (page) => (await readItems(queue, { filter: serviceFilter(filter), ...page })).items);
+  const conditions = serviceFilter(filter);
+  const pages = readPages(async (page) => (await readItems(queue, { filter: conditions, ...page })).items);
   // An item may be on two pages when the queue changes meanwhile.
   const items = new Map<string, SummarizedItem>();
   for await (const page of pages) {
     // Other members are dropped, because there can be many items.
-    for (const { id, call_id, call_op_name, annotation_state } of page) {
+    const fulfilling = isIgnored({ filter: conditions }, queue) ? await fulfillingItems(page, conditions, queue) : page;
+    for (const { id, call_id, call_op_name, annotation_state } of fulfilling) {
       items.set(id, { id, call_id, call_op_name, annotation_state });
     }
     queue.progress?.({ done: doneBefore + items.size, unit: doneBefore > 0 ? 'judgements and items' : 'items' });
@@ -105,7 +110,7 @@ function readAllJudgements(queue: QueueAccess): Promise<Judgement[]> {
       throw new HeddleError({
         code: 'unsupported',
         message: 'The service cannot list judgements. Count by state and operation only.',
-        hint: 'Call again with by ["operation","state"], and without judged_by, field, value and unjudged_by_me.',
+        hint: 'Call again with by ["operation","state"], and without conditions on judgements.',
         endpoint: 'queryFeedback',
       });
     },

@@ -4,16 +4,13 @@ import { withFallback } from '../client/with-fallback.ts';
 import type { BodyOf } from '../contract/endpoints.ts';
 import { pluralize } from '../text/page.ts';
 import { evaluationTraces } from './evaluation-traces.ts';
-
-const time = z.string().refine((text) => !Number.isNaN(secondsOf(text)), {
-  message: 'must be a date or time like 2026-01-31 or 2026-01-31T09:00:00Z',
-});
+import { secondsOf, timeArgument } from './time-argument.ts';
 
 /** Argument that selects recorded calls; a call must match every member. */
 export const callsFilterArgument = z.strictObject({
   op_name: z.string().min(1).optional().describe('Plain name, or a weave:/// reference.'),
-  started_after: time.optional().describe('Date or time.'),
-  started_before: time.optional(),
+  started_after: timeArgument.optional().describe('Date or time, or like 24h, 7d ago.'),
+  started_before: timeArgument.optional(),
   has_error: z.boolean().optional(),
   trace_id: z.string().min(1).optional(),
   latency_above: z.number().min(0).optional().describe('Seconds.'),
@@ -127,11 +124,4 @@ function hasText(text: string): Expression {
   const forms = [...new Set([text, json, ascii])];
   const options = { case_insensitive: true };
   return { $or: ['inputs', 'output'].flatMap((name) => forms.map((form) => contains(name, form, options))) };
-}
-
-/** Returns the seconds since 1970 of a date or time, in UTC if it names no zone; NaN for any other text. */
-function secondsOf(text: string): number {
-  const [, date, clock = 'T00:00:00', zone = 'Z'] =
-    /^(\d{4}-\d\d-\d\d)([T ]\d\d:\d\d(?::\d\d(?:\.\d+)?)?)?(Z|[+-]\d\d:\d\d)?$/.exec(text) ?? [];
-  return date === undefined ? Number.NaN : Date.parse(`${date}${clock.replace(' ', 'T')}${zone}`) / 1000;
 }

@@ -25,6 +25,8 @@ export const sampleProject = 'demo/support';
 export interface Runtime {
   /** Returns the base URL of the service; starts the embedded one. */
   serviceUrl: () => Promise<string>;
+  /** Returns the embedded service of this process; starts it. */
+  embeddedService: () => Promise<RunningService>;
   serverOptions: McpServerOptions;
   log: Log;
   /** Closes connections and the embedded service; clears the redactor if the runtime created it. */
@@ -37,51 +39,37 @@ export interface RuntimeOptions {
   log: Log;
   /** Receives the secrets and is not cleared by `close`. By default the runtime creates its own. */
   redactor?: Redactor;
+  /** Lets the board of this process act as any account of the embedded service; see `ServiceOptions`. */
+  boardKey?: string | undefined;
 }
 
 /** Creates a runtime. Nothing is read, started or sent before the first call needs it. */
 export function openRuntime(resolved: ResolvedSettings, options: RuntimeOptions): Runtime {
   const { values } = resolved;
-  const { baseUrl, inferenceUrl, timeoutMs, inferenceTimeoutMs } = values;
+  const { baseUrl, inferenceUrl } = values;
   const redactor = options.redactor ?? new Redactor();
-  const redact = (text: string): string => redactor.redact(text);
   redactor.protect(...secretsOf(values));
   const { log } = options;
   let embedded: ReturnType<typeof startEmbedded> | undefined;
-  const connectEmbedded = async (): Promise<Connection> => {
-    embedded ??= startEmbedded(resolved, log).catch((error) => {
+  const openEmbedded = (): ReturnType<typeof startEmbedded> => {
+    embedded ??= startEmbedded(resolved, log, options.boardKey).catch((error) => {
       // The next call tries again: the cause, like a full disk, may be gone by then.
       embedded = undefined;
       throw error;
     });
-    return (await embedded).connection;
+    return embedded;
   };
+  const connectEmbedded = async (): Promise<Connection> => (await openEmbedded()).connection;
   const connect = async (): Promise<Connection> =>
     baseUrl === undefined ? connectEmbedded() : remoteConnection(baseUrl, inferenceUrl, await options.credentials());
-  const openClient = async (): Promise<ServiceClient> => {
-    // A server that only lists its tools never loads the client.
-    const { ServiceClient } = await import('../client/service-client.ts');
-    return new ServiceClient({
-      connect,
-      timeoutMs,
-      inferenceTimeoutMs,
-      userAgent: `heddle/${version}`,
-      // The embedded service is on loopback, which takes no proxy.
-      proxies: values,
-      log,
-      redact,
-      redactCut: (text) => redactor.redactCut(text),
-      redactValue: (value, pause) => redactor.redactValueInSteps(value, pause),
-      searchSecrets: () => redactor.search(),
-    });
-  };
   let client: Promise<ServiceClient> | undefined;
   const openedClient = (): Promise<ServiceClient> => {
-    client ??= openClient();
+    client ??= openServiceClient(connect, values, { log, redactor });
     return client;
   };
   return {
     serviceUrl: async () => baseUrl ?? (await connectEmbedded()).baseUrl,
+    embeddedService: async () => (await openEmbedded()).running,
     log,
     serverOptions: { ...optionsFromSettings(values), service: openedClient, log, redactor },
     close: async () => {
@@ -92,6 +80,30 @@ export function openRuntime(resolved: ResolvedSettings, options: RuntimeOptions)
       if (!options.redactor) redactor.clear();
     },
   };
+}
+
+/** Creates the client of a service, which removes the secrets that the redactor knows. */
+export async function openServiceClient(
+  connect: () => Promise<Connection>,
+  values: SettingValues,
+  { log, redactor }: { log: Log; redactor: Redactor },
+): Promise<ServiceClient> {
+  // A server that only lists its tools never loads the client.
+  const { ServiceClient } = await import('../client/service-client.ts');
+  const { timeoutMs, inferenceTimeoutMs } = values;
+  return new ServiceClient({
+    connect,
+    timeoutMs,
+    inferenceTimeoutMs,
+    userAgent: `heddle/${version}`,
+    // The embedded service is on loopback, which takes no proxy.
+    proxies: values,
+    log,
+    redact: (text) => redactor.redact(text),
+    redactCut: (text) => redactor.redactCut(text),
+    redactValue: (value, pause) => redactor.redactValueInSteps(value, pause),
+    searchSecrets: () => redactor.search(),
+  });
 }
 
 /** Returns the server options that follow from the settings alone. */
@@ -155,6 +167,7 @@ function accountName(): string {
 async function startEmbedded(
   resolved: ResolvedSettings,
   log: Log,
+  boardKey: string | undefined,
 ): Promise<{ running: RunningService; connection: Connection }> {
   const [{ startService }, { randomBytes }] = await Promise.all([
     import('../service/start-service.ts'),
@@ -169,6 +182,7 @@ async function startEmbedded(
   const running = await startService({
     data: dataLocation(resolved),
     account,
+    boardKey,
     sample: true,
     modelProvider: modelProviderOf(values),
     scorerEndpoints: scorerEndpointsOf(values),

@@ -1,11 +1,14 @@
 import { lookup } from 'node:dns/promises';
 import type { Writable } from 'node:stream';
+import { notConfigured } from '../core/errors.ts';
 import { HttpClient } from '../core/http/http-client.ts';
+import { Redactor } from '../core/secrets/redaction.ts';
 import { McpHttpServer } from '../mcp/http/mcp-http-server.ts';
 import { serverFactory } from '../mcp/server.ts';
 import type { Inputs, ResolvedSettings } from '../settings/resolve-settings.ts';
 import type { Metrics } from '../telemetry/metrics.ts';
 import { combineObservers, configuredTraces } from '../telemetry/observers.ts';
+import { HostedBoard, type HostedBoardOptions } from './hosted-board/hosted-board.ts';
 import { createGuard } from './http-guard.ts';
 import type { MetricsOptions } from './metrics-server.ts';
 import {
@@ -32,6 +35,8 @@ export interface HttpFlags {
   tokenFile?: string;
   metricsPort?: number;
   metricsHost: string;
+  /** True to serve the board too. */
+  board?: true;
 }
 
 export interface HttpServerOptions extends RuntimeOptions {
@@ -50,7 +55,11 @@ export async function runHttpServer(
   flags: HttpFlags,
   options: HttpServerOptions,
 ): Promise<void> {
-  const runtime = openRuntime(resolved, options);
+  const { host, port, allowedHost, allowedOrigin, tokenFile } = flags;
+  const { address } = await listenAt(lookup(host), host, port, '--port or --host');
+  const isLoopback = address === '::1' || address.startsWith('127.');
+  const board = flags.board && boardOf(resolved, { ...options, isLoopback, service: () => runtime.embeddedService() });
+  const runtime: Runtime = openRuntime(resolved, { ...options, boardKey: board?.key });
   const { log, serverOptions } = runtime;
   const { redactor } = serverOptions;
   const { publicUrl, oauthIssuer, subjects: file } = resolved.values;
@@ -66,9 +75,6 @@ export async function runHttpServer(
       ? undefined
       : new Subjects(resolved, { ...options, file, log, observer, redactor });
   const serverFor = subjects && ((subject: string) => subjects.serverFor(subject));
-  const { host, port, allowedHost, allowedOrigin, tokenFile } = flags;
-  const { address } = await listenAt(lookup(host), host, port, '--port or --host');
-  const isLoopback = address === '::1' || address.startsWith('127.');
   const httpClient = new HttpClient({ proxies: resolved.values });
   const server = new McpHttpServer(serverFactory({ ...serverOptions, observer }), {
     host,
@@ -79,6 +85,7 @@ export async function runHttpServer(
     guard: await createGuard(resolved, { host, isLoopback, tokenFile, serverFor, log, redactor }),
     // Each subject has a service of its own, so readiness reflects only this process.
     ready: async (signal) => subjects !== undefined || isServiceReachable(runtime, httpClient, signal),
+    pages: board?.serve,
     log,
     onRefused: metrics?.refused,
   });
@@ -88,9 +95,24 @@ export async function runHttpServer(
   await untilAborted(stop);
   await server.stop(stopGraceMs);
   httpClient.close();
+  await board?.close();
   await subjects?.close();
   await closeRuntime(runtime, observer);
   ended.abort();
+}
+
+/** Creates the board of a server. @throws HeddleError `not_configured` for a service that is not heddle's own. */
+function boardOf(
+  { values }: ResolvedSettings,
+  options: Omit<HostedBoardOptions, 'values' | 'redactor'> & Pick<RuntimeOptions, 'redactor'>,
+): HostedBoard {
+  if (values.baseUrl !== undefined || values.subjects !== undefined) {
+    throw notConfigured(
+      '--board shows the queues of the embedded service, but this server uses another one.',
+      'Remove the base URL and the subjects, or run `heddle service start --board` where the service runs.',
+    );
+  }
+  return new HostedBoard({ ...options, values, redactor: options.redactor ?? new Redactor() });
 }
 
 async function startMetricsIfAsked(

@@ -1,4 +1,4 @@
-import { createHash, randomBytes } from 'node:crypto';
+import { randomBytes } from 'node:crypto';
 import type { IncomingMessage, Server, ServerResponse } from 'node:http';
 import { views } from '../board/views.ts';
 import { createBodyReader } from '../core/http/body-reader.ts';
@@ -6,20 +6,17 @@ import { endServer } from '../core/http/end-server.ts';
 import { createHttpServer } from '../core/http/http-server.ts';
 import { listen } from '../core/http/listen.ts';
 import { Refusal } from '../core/http/refusal.ts';
-import { JsonLimitError, parseJsonText } from '../core/json/parse-json.ts';
 import { AccessChecks, bearerOf, checkMethod, isSameSecret } from '../mcp/http/guard.ts';
 import { httpLimits } from '../mcp/http/http-limits.ts';
 import { runTool } from '../mcp/run-tool.ts';
 import type { McpServerOptions } from '../mcp/server.ts';
+import { contentPolicy, minResultChars, parsePageBody, securityHeaders, send } from './serve-page.ts';
 
 /** A View is for the person at this machine only. */
 const host = '127.0.0.1';
 
 /** Time after the start in which the page gets the result of the first call, in milliseconds; later it would be stale. */
 const firstResultMs = 5_000;
-
-/** Characters of a result that a page may get at least: the limit of the settings is for models, which read it whole. */
-const minResultChars = 4_000_000;
 
 /** Time for a running call to end, in milliseconds. */
 const stopGraceMs = 5_000;
@@ -106,7 +103,7 @@ export async function startViewServer(
     if (request.headers.origin !== origin) throw new Refusal(403, 'Forbidden: this Origin is not allowed');
     const bytes = await readBody(response);
     if (bytes === undefined) return;
-    const body = parseBody(bytes);
+    const body = parsePageBody(bytes);
     const result =
       request.url === '/session' ? startSession(request, body) : await callFromPage(request, response, body);
     send(response, 200, 'application/json', JSON.stringify(result));
@@ -140,31 +137,6 @@ async function listenOnOne(server: Server, [port, ...others]: readonly number[])
   }
 }
 
-const securityHeaders = {
-  'cache-control': 'no-store',
-  'referrer-policy': 'no-referrer',
-  'x-content-type-options': 'nosniff',
-  'cross-origin-opener-policy': 'same-origin',
-  'cross-origin-resource-policy': 'same-origin',
-};
-
-/** Returns a policy that lets only the script and the style of the page itself run, and lets it reach only its server. */
-function contentPolicy(html: string): string {
-  const hashOf = (tag: string): string => {
-    const text = html.slice(html.indexOf(`<${tag}>`) + tag.length + 2, html.indexOf(`</${tag}>`));
-    return `'sha256-${createHash('sha256').update(text).digest('base64')}'`;
-  };
-  return [
-    "default-src 'none'",
-    `script-src ${hashOf('script')}`,
-    `style-src ${hashOf('style')}`,
-    "connect-src 'self'",
-    "base-uri 'none'",
-    "form-action 'none'",
-    "frame-ancestors 'none'",
-  ].join('; ');
-}
-
 function newSecret(): string {
   return randomBytes(32).toString('base64url');
 }
@@ -172,20 +144,4 @@ function newSecret(): string {
 /** @throws Refusal 401 for a request without the session. */
 function requireSession(request: IncomingMessage, session: string): void {
   if (!isSameSecret(bearerOf(request) ?? '', session)) throw new Refusal(401, 'Unauthorized: run the command again');
-}
-
-function parseBody(bytes: Buffer): unknown {
-  let body: unknown;
-  try {
-    body = parseJsonText(bytes.toString('utf8'));
-  } catch (error) {
-    throw new Refusal(400, error instanceof JsonLimitError ? `The body is ${error.message}` : 'The body is not JSON');
-  }
-  if (typeof body !== 'object' || body === null) throw new Refusal(400, 'The body is not a JSON object');
-  return body;
-}
-
-function send(response: ServerResponse, status: number, type: string, text: string): void {
-  response.writeHead(status, { 'content-type': type, 'content-length': Buffer.byteLength(text) });
-  response.end(response.req.method === 'HEAD' ? undefined : text);
 }

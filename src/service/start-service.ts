@@ -1,9 +1,11 @@
+import type { IncomingMessage, ServerResponse } from 'node:http';
 import { getRequestListener } from '@hono/node-server';
 import { endServer } from '../core/http/end-server.ts';
 import { createHttpServer } from '../core/http/http-server.ts';
 import { listen } from '../core/http/listen.ts';
 import type { Log } from '../core/log.ts';
 import type { Account } from './admin/accounts.ts';
+import { type BoardSessions, boardSessions } from './admin/board-sessions.ts';
 import { ensureSampleProject } from './admin/sample-project.ts';
 import { createApp } from './http/app.ts';
 import { createAuthenticator } from './http/authenticator.ts';
@@ -15,6 +17,7 @@ import { EvaluationRunner, type RunnerLimits } from './runs/evaluation-runner.ts
 import { openDatabase } from './storage/open-database.ts';
 
 export type { Account, ProjectGrants } from './admin/accounts.ts';
+export type { BoardSessions, InvitedPerson, NewSession } from './admin/board-sessions.ts';
 export type { ItemFeedback, NewField } from './admin/import-feedback.ts';
 export { type CheckedImport, type ImportTarget, readImport } from './admin/import-items.ts';
 export type { Listing } from './admin/list-contents.ts';
@@ -43,6 +46,10 @@ export interface ServiceOptions {
   port?: number;
   /** An account that this process accepts in addition to the stored ones. It is not stored, and sees all projects. */
   account?: Account;
+  /** Password with which this process, as its board, may act as any stored account. Nobody else may learn it. */
+  boardKey?: string | undefined;
+  /** Serves paths of its own on the same port, and returns undefined for every other path. */
+  pages?: ((request: IncomingMessage, response: ServerResponse) => Promise<void> | undefined) | undefined;
   /** Runs inference; the built-in echo model does when absent. */
   modelProvider?: ModelProviderOptions | undefined;
   /** Programs of the user that score. */
@@ -57,6 +64,7 @@ export interface ServiceOptions {
 export interface RunningService {
   /** Base URL, without a trailing slash. */
   url: string;
+  boardSessions: BoardSessions;
   /** Gives running requests up to 10 s to finish, then closes the storage. */
   close(): Promise<void>;
 }
@@ -87,11 +95,12 @@ export async function startService(options: ServiceOptions): Promise<RunningServ
       storeFeedback,
       ...evaluation,
     });
-    const authenticate = createAuthenticator(database, options.account);
+    const authenticate = createAuthenticator(database, options.account, options.boardKey);
     const app = createApp({ database, modelProvider, runner, memoryPool, authenticate, log });
     // Node itself reads and drops the rest of a refused body; the listener would reset the connection of a slow client.
     const serve = getRequestListener(app.fetch, { overrideGlobalObjects: false, autoCleanupIncoming: false });
-    const server = createHttpServer(serve, {
+    const { pages } = options;
+    const server = createHttpServer((request, response) => pages?.(request, response) ?? serve(request, response), {
       limits: { idleTimeoutMs: keepAliveTimeoutMs, maxConnections },
       errorBody: (reason) => ({ reason }),
       log,
@@ -103,7 +112,7 @@ export async function startService(options: ServiceOptions): Promise<RunningServ
       closing ??= Promise.all([endServer(server, closeGraceMs), runner.stop()]).then(() => database.close());
       return closing;
     };
-    return { url, close };
+    return { url, boardSessions: boardSessions(database), close };
   } catch (error) {
     await database.close();
     throw error;

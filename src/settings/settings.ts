@@ -220,7 +220,7 @@ export const settingDefinitions = {
   publicUrl: setting({
     flag: '--public-url <url>',
     environment: 'HEDDLE_PUBLIC_URL',
-    help: 'URL under which clients reach the endpoint, like https://mcp.example.com/mcp; with --oauth-issuer, required behind a proxy and on addresses other than loopback',
+    help: 'URL under which clients reach the endpoint, like https://mcp.example.com/mcp, and browsers the board; with --oauth-issuer or --board, required behind a proxy and on addresses other than loopback',
     parse: asHttpUrl,
   }),
   oauthAudience: setting({
@@ -232,6 +232,22 @@ export const settingDefinitions = {
     flag: '--subjects <file>',
     environment: 'HEDDLE_SUBJECTS',
     help: 'JSON file that assigns a profile to each subject of access tokens; without it, all subjects use the configured profile',
+  }),
+  loginIssuer: setting({
+    flag: '--login-issuer <url>',
+    environment: 'HEDDLE_LOGIN_ISSUER',
+    help: 'OpenID Connect issuer at which people log in to the board of --board, spelled exactly as in its metadata',
+    parse: asIssuer,
+  }),
+  loginClientId: setting({
+    flag: '--login-client-id <id>',
+    environment: 'HEDDLE_LOGIN_CLIENT_ID',
+    help: 'id of heddle as a client of that issuer',
+  }),
+  loginClientSecret: setting({
+    environment: 'HEDDLE_LOGIN_CLIENT_SECRET',
+    secret: true,
+    help: 'secret of heddle as a client of that issuer; without it, heddle is a public client there',
   }),
   dataDir: setting({
     flag: '--data-dir <folder>',

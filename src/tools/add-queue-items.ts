@@ -1,7 +1,6 @@
 import { createHash } from 'node:crypto';
 import * as z from 'zod';
 import { withFallback } from '../client/with-fallback.ts';
-import { pathSegment } from '../contract/identifiers.ts';
 import { HeddleError } from '../core/errors.ts';
 import { inBatches } from '../core/in-batches.ts';
 import { requireQueue } from '../queues/require-queue.ts';
@@ -18,7 +17,7 @@ import { requireMatchable } from '../records/unknown-operation.ts';
 import { cell, escapeInvisible } from '../text/compact-table.ts';
 import { pluralize } from '../text/page.ts';
 import { maxUnconfirmed, requireConsent } from './definition/require-consent.ts';
-import { defineTool, projectArgument, projectOf, type ToolContext } from './definition/tool.ts';
+import { defineTool, projectArgument, projectOf, queueArgument, type ToolContext } from './definition/tool.ts';
 
 /** Matching calls that are read at most. */
 const maxCalls = 10_000;
@@ -32,7 +31,7 @@ const maxShownIds = 3;
 
 const input = z
   .strictObject({
-    queue_id: pathSegment.describe('Id of the queue.'),
+    queue_id: queueArgument.describe('Id or name of the queue.'),
     call_ids: z.array(z.string().min(1).max(256)).min(1).max(maxCalls).optional(),
     filter: callsFilterArgument.optional().describe('As in query_calls; {} matches all.'),
     sample: z

@@ -1,16 +1,16 @@
 import * as z from 'zod';
-import { pathSegment, splitProjectId } from '../contract/identifiers.ts';
+import { splitProjectId } from '../contract/identifiers.ts';
 import { classMembers } from '../contract/objects.ts';
 import { formatReference, objectIdOf, objectReference, referenceScheme } from '../contract/references.ts';
 import { rowOfTable } from '../contract/tables.ts';
 import { maxDatasetBytes, maxDatasetRows, rowsOfQueue, tooLarge } from '../queues/dataset-rows.ts';
-import { itemsFilter } from '../queues/matching-items.ts';
+import { itemsFilter } from '../queues/items-filter.ts';
 import { objectName } from '../records/object-name.ts';
 import { versionsOfName } from '../records/read-objects.ts';
 import { callPath, cutMembers, maxPaths } from '../text/call-values.ts';
 import { cell, compactTable, escapeInvisible } from '../text/compact-table.ts';
 import { pluralize } from '../text/page.ts';
-import { defineTool, projectArgument, projectOf, type ToolContext } from './definition/tool.ts';
+import { defineTool, projectArgument, projectOf, queueArgument, type ToolContext } from './definition/tool.ts';
 
 const row = rowOfTable.meta({ type: 'object', additionalProperties: true });
 const columnName = z.string().min(1).max(200);
@@ -21,7 +21,7 @@ const input = z
     rows: z.array(row).min(1).max(maxDatasetRows).optional(),
     from_queue: z
       .strictObject({
-        queue_id: pathSegment,
+        queue_id: queueArgument,
         filter: itemsFilter.optional().describe('As in queries of items: judged_by, field, value.'),
         map: z
           .record(columnName, callPath)

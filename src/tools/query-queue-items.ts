@@ -1,6 +1,5 @@
 import * as z from 'zod';
 import type { StoredFeedback } from '../contract/feedback.ts';
-import { pathSegment } from '../contract/identifiers.ts';
 import { queryQueueItemsRequest, queueItem, sortFields } from '../contract/queue-items.ts';
 import { shapeWithoutNull } from '../contract/shape-without-null.ts';
 import { sortKey } from '../contract/sort-keys.ts';
@@ -10,25 +9,32 @@ import {
   readItemPage,
   toItemRow,
   withCallValues,
+  withExceptions,
   withReadableTimes,
 } from '../queues/item-pages.ts';
+import { emptyFilterHint, itemsFilter } from '../queues/items-filter.ts';
 import { type GivenFeedback, judgementsOf, latestJudgements, notesOf } from '../queues/judgements.ts';
-import { emptyFilterHint, itemsFilter, matchingItems } from '../queues/matching-items.ts';
+import { matchingItems } from '../queues/matching-items.ts';
 import type { QueueAccess } from '../queues/queue-access.ts';
 import { requireQueue } from '../queues/require-queue.ts';
 import { cell } from '../text/compact-table.ts';
 import { pageArguments, pageMembers, pagePosition, pluralize, renderPage, withFirstRows } from '../text/page.ts';
 import { type ShownRows, showRows } from '../text/show-rows.ts';
-import { defineTool, projectArgument, projectOf } from './definition/tool.ts';
+import { defineTool, projectArgument, projectOf, queueArgument } from './definition/tool.ts';
 
 const { sort_by, include_position } = shapeWithoutNull(queryQueueItemsRequest.shape);
 
 const input = z.strictObject({
-  queue_id: pathSegment.describe('Id of the queue to read.'),
+  queue_id: queueArgument.describe('Id or name of the queue.'),
   project_id: projectArgument('Project of the queue'),
   filter: itemsFilter.optional().describe('All members must match.'),
   sort_by: z
-    .array(z.strictObject({ ...sortKey.shape, field: z.enum(sortFields).describe(sortKey.shape.field.description!) }))
+    .array(
+      z.strictObject({
+        ...sortKey.shape,
+        field: z.enum([...sortFields, 'disagreement']).describe(sortKey.shape.field.description!),
+      }),
+    )
     .optional()
     .describe(sort_by.description!),
   ...pageArguments,
@@ -60,7 +66,7 @@ type ItemPage = z.output<typeof output>;
 
 const defaultFields = ['position_in_queue', 'call_op_name', 'call_started_at', 'call_id'];
 /** Members that were asked for by an argument of their own. */
-const addedFields = ['call_values', 'call_error', 'judgements'];
+const addedFields = ['call_values', 'call_error', 'exception', 'judgements'];
 const columns = ['position_in_queue', 'id', 'annotation_state', ...defaultFields];
 
 export const queryQueueItemsTool = defineTool({
@@ -82,7 +88,8 @@ Example: {"queue_id":"support-triage","filter":{"annotation_states":["unstarted"
     const { feedback, hasMore, as_of } = page;
     const items = page.items.map(withReadableTimes);
     if (items.length === 0 && args.limit > 0) return emptyPage(args, queue);
-    const withValues = include_call ? await withCallValues(items, project, max_value_chars, context) : items;
+    const addCalls = include_call ? withCallValues : args.filter?.has_error ? withExceptions : undefined;
+    const withValues = addCalls ? await addCalls(items, project, max_value_chars, context) : items;
     const judged = include_judgements ? withJudgements(withValues, feedback) : withValues;
     const always = ['id', 'annotation_state', ...addedFields];
     const known = Object.keys(queueItem.shape);

@@ -1,6 +1,5 @@
 import * as z from 'zod';
 import { withFallback } from '../client/with-fallback.ts';
-import { pathSegment } from '../contract/identifiers.ts';
 import {
   type ItemWithValues,
   readItemPage,
@@ -8,7 +7,7 @@ import {
   withCallValues,
   withReadableTimes,
 } from '../queues/item-pages.ts';
-import { itemsFilter } from '../queues/matching-items.ts';
+import { itemsFilter } from '../queues/items-filter.ts';
 import { type OwnFeedback, ownFeedback, readOwnFeedback } from '../queues/own-feedback.ts';
 import { itemCounts, ownStateOf } from '../queues/own-progress.ts';
 import { fieldSummaries, readFieldsOfQueues, renderFields, summarizeField } from '../queues/queue-fields.ts';
@@ -18,14 +17,14 @@ import { errorMember } from '../records/error-member.ts';
 import { cutValue } from '../text/call-values.ts';
 import { cell } from '../text/compact-table.ts';
 import { pageArguments, pageMembers, pagePosition, pluralize, renderPage } from '../text/page.ts';
-import { defineTool, projectArgument, projectOf } from './definition/tool.ts';
+import { defineTool, projectArgument, projectOf, queueArgument } from './definition/tool.ts';
 
 const reviewFilter = itemsFilter.extend({ unfinished_by_me: z.boolean().optional() });
 /** The filter of the board: conditions on items, and whether the user has finished them. */
 export type ReviewFilter = z.output<typeof reviewFilter>;
 
 const input = z.strictObject({
-  queue_id: pathSegment.describe('Id of the queue.'),
+  queue_id: queueArgument.describe('Id or name of the queue.'),
   project_id: projectArgument('Project of the queue'),
   filter: reviewFilter
     .optional()

@@ -1,13 +1,8 @@
 import * as z from 'zod';
-import { pathSegment } from '../contract/identifiers.ts';
+import { hasJudgementConditions } from '../contract/judgement-test.ts';
+import { hasValue, isByNamed, itemsFilter, judgementCondition } from '../queues/items-filter.ts';
 import { latestJudgements } from '../queues/judgements.ts';
-import {
-  hasJudgementConditions,
-  hasValue,
-  isByAnnotatorInField,
-  itemsFilter,
-  judgementCondition,
-} from '../queues/matching-items.ts';
+import { requireKnownNames, withWholeNames } from '../queues/known-names.ts';
 import {
   type Agreement,
   agreementOfTwo,
@@ -27,10 +22,10 @@ import { cell } from '../text/compact-table.ts';
 import { shortName } from '../text/names.ts';
 import { pageArguments, pluralize } from '../text/page.ts';
 import { renderAgreement } from '../text/render-agreement.ts';
-import { defineTool, projectArgument, projectOf } from './definition/tool.ts';
+import { defineTool, projectArgument, projectOf, queueArgument } from './definition/tool.ts';
 
 const input = z.strictObject({
-  queue_id: pathSegment.describe('Id of the queue.'),
+  queue_id: queueArgument.describe('Id or name of the queue.'),
   by: z.array(z.enum(dimensions)).min(1).max(2).default(['state']).describe('One or two dimensions.'),
   filter: itemsFilter
     .optional()
@@ -65,8 +60,9 @@ Example: {"queue_id":"support-triage","by":["operation","state"]}`,
   input,
   output,
 
-  async run({ queue_id, by, filter = {}, limit, offset, ...query }, context): Promise<Summary> {
+  async run({ queue_id, by, filter: given = {}, limit, offset, ...query }, context): Promise<Summary> {
     const queue = { ...context, id: queue_id, project: projectOf(query, context) };
+    const filter = await withWholeNames(given, queue);
     const wantsJudgements = by.includes('annotator') || by.includes('field');
     const readsJudgements = wantsJudgements || hasJudgementConditions(filter);
     const { items: found, judgements } = await readSummarized(queue, filter, readsJudgements);
@@ -74,7 +70,11 @@ Example: {"queue_id":"support-triage","by":["operation","state"]}`,
     const matches = await judgementCondition(filter, judgements, queue);
     const items = found.filter(({ call_id }) => matches(call_id));
     const calls = new Set(items.map(({ call_id }) => call_id));
-    const selected = judgements.filter((judgement) => isByAnnotatorInField(judgement, filter));
+    if (items.length === 0) await requireKnownNames(filter, queue);
+    const isMeant = isByNamed(filter, queue);
+    const selected = judgements.filter(
+      (judgement) => isMeant(judgement) && (filter.field === undefined || judgement.field === filter.field),
+    );
     const judgedCalls = new Set(selected.map(({ call_id }) => call_id));
     const meant = selected.filter(({ call_id }) => calls.has(call_id));
     await context.service.pause();

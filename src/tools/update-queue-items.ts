@@ -5,13 +5,13 @@ import { type HeddleError, invalidArgument } from '../core/errors.ts';
 import { countEach } from '../core/statistics/count-each.ts';
 import { type ChangedItems, type ChangeTarget, changeItems, itemResult } from '../queues/changes/change-items.ts';
 import type { Change } from '../queues/changes/plan-updates.ts';
-import { emptyFilterHint, type ItemsFilter, itemsFilter } from '../queues/matching-items.ts';
+import { emptyFilterHint, type ItemsFilter, itemsFilter } from '../queues/items-filter.ts';
 import { rememberItems } from '../queues/shown-items.ts';
 import { errorMember } from '../records/error-member.ts';
 import { cell, compactTable } from '../text/compact-table.ts';
 import { pluralize } from '../text/page.ts';
 import { type ConsentRequest, maxUnconfirmed, requireConsent } from './definition/require-consent.ts';
-import { defineTool, projectArgument, projectOf } from './definition/tool.ts';
+import { defineTool, projectArgument, projectOf, queueArgument } from './definition/tool.ts';
 
 const change = z.strictObject({
   judgements: z
@@ -20,17 +20,17 @@ const change = z.strictObject({
     .describe('Values by field.'),
   note: z.string().min(1).max(1024).optional().describe('For people.'),
   annotation_state: z.enum(progressStates).optional().describe('Your progress on the item.'),
-  retract: z.array(z.string()).optional().describe('Fields whose judgement you take back.'),
+  retract: z.array(z.string()).optional().describe('What you take back: fields, note, or * for all.'),
 });
 
 const input = z.strictObject({
-  queue_id: pathSegment.describe('Id of the queue.'),
+  queue_id: queueArgument.describe('Id or name of the queue.'),
   items: z
-    .array(change.extend({ item_id: pathSegment }))
+    .array(change.extend({ item_id: pathSegment.optional(), call_id: pathSegment.optional() }))
     .min(1)
     .max(100)
     .optional()
-    .describe('Up to 100.'),
+    .describe('Up to 100, each with item_id or call_id.'),
   filter: itemsFilter.optional().describe('As in query_queue_items, instead of items.'),
   change: change.optional().describe('The change for each item of filter.'),
   as_of: z
@@ -137,7 +137,9 @@ With filter: {"queue_id":"support-triage","filter":{"call_op_name":"support.esca
       ...(remaining ? [`${remaining} not reached: ${stopped_by?.message ?? ''} Call again to continue.`] : []),
       ...(hint === undefined ? [] : [hint]),
       ...repeated.map(([sentence, count], index) => `error ${index + 1}, of ${count} items: ${cell(sentence)}`),
-      ...(rows.length > 0 ? [compactTable(rows, ['item_id', 'result', 'annotation_state', 'meanwhile', 'error'])] : []),
+      ...(rows.length > 0
+        ? [compactTable(rows, ['item_id', 'result', 'annotation_state', 'meanwhile', 'stays', 'error'])]
+        : []),
     ].join('\n');
   },
 
@@ -164,9 +166,16 @@ function targetOf({ items, filter, change }: z.output<typeof input>): ChangeTarg
   if (!items) throw callRefusal('there is nothing to change', 'Pass items, or filter with change.');
   const seen = new Set<string>();
   for (const [index, change] of items.entries()) {
-    const { item_id } = change;
-    if (seen.has(item_id)) throw callRefusal(`item ${item_id} appears twice`, 'Pass each item once.');
-    seen.add(item_id);
+    const { item_id, call_id } = change;
+    if ((item_id === undefined) === (call_id === undefined)) {
+      throw callRefusal(
+        `items.${index} needs either item_id or call_id`,
+        'Pass the id of the item, or that of its call.',
+      );
+    }
+    const named = item_id === undefined ? `of call ${call_id}` : item_id;
+    if (seen.has(named)) throw callRefusal(`item ${named} appears twice`, 'Pass each item once.');
+    seen.add(named);
     refuseEmpty(change, `items.${index}`);
   }
   return { items };
@@ -201,7 +210,7 @@ function listedResult({ results, hint }: ChangedItems): UpdateResult {
   const counts = Object.fromEntries(countEach(results.map(({ result }) => result)));
   const [state, ...otherStates] = new Set(results.map(({ annotation_state }) => annotation_state));
   const isUniform = results.length > 1 && Object.keys(counts).length === 1 && otherStates.length === 0;
-  const isNotable = results.some(({ error, meanwhile }) => error ?? meanwhile);
+  const isNotable = results.some(({ error, meanwhile, stays }) => error ?? meanwhile ?? stays);
   const shown = isUniform && !isNotable ? { items: [], ...(state && { annotation_state: state }) } : { items: results };
   return { counts, ...shown, ...(hint !== undefined && { hint }) };
 }

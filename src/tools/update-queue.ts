@@ -1,5 +1,4 @@
 import * as z from 'zod';
-import { pathSegment } from '../contract/identifiers.ts';
 import { HeddleError } from '../core/errors.ts';
 import {
   fieldDefinitions,
@@ -11,10 +10,10 @@ import {
 } from '../queues/queue-fields.ts';
 import { requireQueue } from '../queues/require-queue.ts';
 import { cell, escapeInvisible } from '../text/compact-table.ts';
-import { defineTool, projectArgument, projectOf } from './definition/tool.ts';
+import { defineTool, projectArgument, projectOf, queueArgument } from './definition/tool.ts';
 
 const input = z.strictObject({
-  queue_id: pathSegment.describe('Id of the queue.'),
+  queue_id: queueArgument.describe('Id or name of the queue.'),
   add_fields: fieldDefinitions.min(1).describe('As fields in create_queue; they come after those of the queue.'),
   project_id: projectArgument('Project of the queue'),
 });

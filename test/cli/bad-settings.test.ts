@@ -89,6 +89,7 @@ describe('a setting with a bad value', () => {
       'httpToken',
       'oauthIssuer',
       'publicUrl',
+      'loginIssuer',
       'databaseUrl',
       'timeoutMs',
       'inferenceTimeoutMs',

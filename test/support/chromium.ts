@@ -69,7 +69,11 @@ export interface Page extends Frame {
 }
 
 export interface Browser {
-  newContext(options?: Record<string, unknown>): Promise<{ newPage(): Promise<Page>; close(): Promise<void> }>;
+  newContext(options?: Record<string, unknown>): Promise<{
+    newPage(): Promise<Page>;
+    cookies(): Promise<Record<string, unknown>[]>;
+    close(): Promise<void>;
+  }>;
   close(): Promise<void>;
 }
 

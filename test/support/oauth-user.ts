@@ -58,11 +58,11 @@ export class OAuthUser implements OAuthClientProvider {
     await transport.finishAuth(await this.browse());
   }
 
-  /** Signs in at the last opened URL, gives consent, and returns the parameters of the redirect. */
-  async browse(): Promise<URLSearchParams> {
+  /** Signs in at the last opened URL, gives consent, and returns the parameters of the redirect to `redirect`. */
+  async browse(redirect = redirectUrl): Promise<URLSearchParams> {
     let address = this.visited.at(-1)!;
     let form: URLSearchParams | undefined;
-    while (!address.href.startsWith(redirectUrl)) {
+    while (!address.href.startsWith(redirect)) {
       const answer = await fetch(address, {
         redirect: 'manual',
         headers: { cookie: [...this.#cookies].map(([name, value]) => `${name}=${value}`).join('; ') },

@@ -25,17 +25,11 @@ export interface Nginx {
 /** Starts nginx with deploy/nginx/heddle.conf in front of two MCP servers. It speaks TLS only. */
 export async function startBalancer(servers: [string, string], port?: number): Promise<Nginx> {
   const at = port ?? (await freePort());
-  return start('heddle.conf', `https://localhost:${at}`, (folder) => {
-    writeFileSync(join(folder, 'fullchain.pem'), selfSigned.cert);
-    writeFileSync(join(folder, 'privkey.pem'), selfSigned.key, { mode: 0o600 });
-    return [
-      ['listen 443 ssl;', `listen 127.0.0.1:${at} ssl;`],
-      ['/etc/heddle/tls/fullchain.pem', join(folder, 'fullchain.pem')],
-      ['/etc/heddle/tls/privkey.pem', join(folder, 'privkey.pem')],
-      ['127.0.0.1:3921', new URL(servers[0]).host],
-      ['127.0.0.1:3922', new URL(servers[1]).host],
-    ];
-  });
+  return start('heddle.conf', `https://localhost:${at}`, (folder) => [
+    ...ownCertificate(folder, at),
+    ['127.0.0.1:3921', new URL(servers[0]).host],
+    ['127.0.0.1:3922', new URL(servers[1]).host],
+  ]);
 }
 
 /** Starts nginx with deploy/nginx/heddle-service.conf in front of two services. */
@@ -46,6 +40,25 @@ export async function startServiceBalancer(servers: [string, string]): Promise<N
     ['127.0.0.1:8791', new URL(servers[0]).host],
     ['127.0.0.1:8792', new URL(servers[1]).host],
   ]);
+}
+
+/** Starts nginx with deploy/nginx/heddle-board.conf in front of a service with the board. It speaks TLS only. */
+export async function startBoardProxy(server: string, port: number): Promise<Nginx> {
+  return start('heddle-board.conf', `https://localhost:${port}`, (folder) => [
+    ...ownCertificate(folder, port),
+    ['127.0.0.1:8787', new URL(server).host],
+  ]);
+}
+
+/** Returns the places of a port and a certificate of this machine in a configuration. */
+function ownCertificate(folder: string, port: number): [string, string][] {
+  writeFileSync(join(folder, 'fullchain.pem'), selfSigned.cert);
+  writeFileSync(join(folder, 'privkey.pem'), selfSigned.key, { mode: 0o600 });
+  return [
+    ['listen 443 ssl;', `listen 127.0.0.1:${port} ssl;`],
+    ['/etc/heddle/tls/fullchain.pem', join(folder, 'fullchain.pem')],
+    ['/etc/heddle/tls/privkey.pem', join(folder, 'privkey.pem')],
+  ];
 }
 
 /** Starts nginx with a documented configuration, in which it replaces addresses and paths that occur exactly once. */

@@ -93,7 +93,12 @@ describe.each(services)('on $name', (service) => {
   it('calibrate_judge leads to the items that others judged, and to the comparison with them', async () => {
     const { queue_id, ids } = await createQueue(service, ['call-0', 'call-1', 'call-2']);
     await judge(bob, queue_id, ids, [true, false]);
-    const text = await promptOf(ada, 'calibrate_judge', { queue_id, field: 'helpful', annotator: 'bob', count: '5' });
+    const text = await promptOf(ada, 'calibrate_judge', {
+      queue_id,
+      field: 'helpful',
+      annotator: service.nameOf('bob'),
+      count: '5',
+    });
     const [, filter = ''] = /query_queue_items with queue_id .*, filter ({.*}), include_call true and limit "5"/.exec(
       text,
     )!;

@@ -52,7 +52,7 @@ describe.each(services)('create_dataset on $name', (service) => {
     await judge(ada, queue_id, ids, [false, true]);
     await judge(bob, queue_id, ids, [true, true]);
     const map = { helpful: 'judgement.helpful' };
-    const byAda = { name: newName(), from_queue: { queue_id, filter: { judged_by: 'ada' }, map } };
+    const byAda = { name: newName(), from_queue: { queue_id, filter: { judged_by: service.nameOf('ada') }, map } };
     const { dataset_ref } = await ada.call('create_dataset', byAda);
     expect(await rowsOf(dataset_ref)).toEqual([{ helpful: false }, { helpful: true }]);
     const both = await ada.call('create_dataset', { name: newName(), from_queue: { queue_id, map } });

@@ -104,7 +104,7 @@ describe('run_evaluation', () => {
       predictions: 1,
       scorers: [{ scorer: 'some_text', pass_rate: 1 }],
     });
-    const [item] = (await heddle.call('review_queue', { queue_id })).items;
+    const [item] = (await heddle.call('review_queue', { queue_id, limit: 1 })).items;
     expect(item.suggestions).toEqual([{ field: 'some_text', value: true, by: 'some_text' }]);
   });
 

@@ -84,9 +84,7 @@ describe('update_queue_items', () => {
     const items = [{ item_id: 'nowhere', annotation_state: 'skipped' }];
     const { text } = await call('update_queue_items', { queue_id: 'q', items });
     expect(text).toMatch(/^1 refused\./);
-    expect(text).toContain(
-      'not_found: Not changed: queue q has no item nowhere. Take item ids from a page of the queue.',
-    );
+    expect(text).toContain('not_found: Not changed: queue q has no item nowhere. Take ids from a page of the queue.');
     expect((await call('update_queue_items', { queue_id: 'q', filter, change: {} })).error.message).toBe(
       'Nothing was changed: change changes nothing.',
     );

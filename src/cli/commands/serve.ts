@@ -106,6 +106,7 @@ function addHttpOptions(serve: Command): void {
       .argParser(collect(asOrigin))
       .default([], 'none'),
   );
+  add(new Option('--board', 'serve the board of the embedded service at /board, to people who log in'));
   add(new Option('--token-file <file>', 'file with the bearer token of clients, instead of HEDDLE_HTTP_TOKEN'));
   add(new Option('--metrics-port <port>', 'port to serve Prometheus metrics on, at /metrics').argParser(asPort));
   add(

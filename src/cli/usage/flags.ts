@@ -14,7 +14,7 @@ import { invocation } from '../invocation.ts';
 import { UsageError } from '../terminal/report-failure.ts';
 import { completeWith, settingsHeading } from './help.ts';
 
-export { httpFlags, runtimeFlags } from './setting-flags.ts';
+export { boardFlags, httpFlags, runtimeFlags } from './setting-flags.ts';
 
 /** Adds the flags of settings to a command, with help from the settings table, under a heading of their own. */
 export function addSettingFlags(

@@ -1,7 +1,17 @@
 import { type Setting, type SettingName, settingDefinitions, settingNames } from '../../settings/settings.ts';
 
 /** Settings that only `heddle serve --http` needs, and that have flags. */
-export const httpFlags: readonly SettingName[] = ['oauthIssuer', 'publicUrl', 'oauthAudience', 'subjects'];
+export const httpFlags: readonly SettingName[] = [
+  'oauthIssuer',
+  'publicUrl',
+  'oauthAudience',
+  'subjects',
+  'loginIssuer',
+  'loginClientId',
+];
+
+/** Settings of a board that a server shows. */
+export const boardFlags: readonly SettingName[] = ['publicUrl', 'loginIssuer', 'loginClientId'];
 
 /** The other settings that have flags. */
 export const runtimeFlags: readonly SettingName[] = settingNames.filter(

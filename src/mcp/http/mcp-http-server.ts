@@ -30,6 +30,8 @@ export interface HttpOptions {
   allowedOrigins: readonly string[];
   /** Creates the guard, given the URL of the endpoint. Without it, every client is admitted. */
   guard?: (url: string) => Guard;
+  /** Serves further paths, and returns undefined for every other path. It checks the Host and the Origin itself. */
+  pages?: ((request: IncomingMessage, response: ServerResponse) => Promise<void> | undefined) | undefined;
   /** Returns true if the service responds. An exception counts as not ready. */
   ready: (signal: AbortSignal) => Promise<boolean>;
   log: Log;
@@ -96,6 +98,8 @@ export class McpHttpServer {
   }
 
   async #route(request: IncomingMessage, response: ServerResponse): Promise<void> {
+    const served = this.#options.pages?.(request, response);
+    if (served) return served;
     this.#access.checkHost(request);
     const path = request.url?.split('?')[0] ?? '';
     const metadata = this.#guard?.metadata;

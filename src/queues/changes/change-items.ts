@@ -1,12 +1,13 @@
 import * as z from 'zod';
 import { asServiceFailure } from '../../client/as-service-failure.ts';
 import type { QueueItem } from '../../contract/queue-items.ts';
-import { HeddleError } from '../../core/errors.ts';
+import { HeddleError, invalidArgument } from '../../core/errors.ts';
 import { inBatches } from '../../core/in-batches.ts';
 import { errorMember } from '../../records/error-member.ts';
 import { isOwn } from '../authorship.ts';
+import type { ItemsFilter } from '../items-filter.ts';
 import { byCall, judgementsOf } from '../judgements.ts';
-import { type ItemsFilter, matchingItems } from '../matching-items.ts';
+import { matchingItems } from '../matching-items.ts';
 import type { QueueAccess } from '../queue-access.ts';
 import { type ItemsWithFeedback, readItemsBy } from '../read-items.ts';
 import { requireQueue } from '../require-queue.ts';
@@ -14,6 +15,7 @@ import { stateAndAnnotator } from '../shown-items.ts';
 import {
   type Change,
   dependsOnFeedback,
+  everything,
   fieldsForChanges,
   type ItemConditions,
   judgementText,
@@ -24,8 +26,8 @@ import {
 } from './plan-updates.ts';
 import { serviceFailureOf, writeUpdates } from './write-updates.ts';
 
-/** The change of one item. */
-export type ListedChange = Change & { item_id: string };
+/** The change of one item, which is named by its id or by that of its call. */
+export type ListedChange = Change & { item_id?: string | undefined; call_id?: string | undefined };
 
 /** The items to change: single items, each with its own change, or all that match a filter, with one change. */
 export type ChangeTarget = { items: readonly ListedChange[] } | { filter: ItemsFilter; change: Change };
@@ -48,6 +50,7 @@ export const itemResult = z.object({
     .string()
     .optional()
     .describe('What others did to it during this call; only with as_of or expected_state.'),
+  stays: z.string().optional().describe('Your own judgements that differ from those of the user, and still count.'),
   error: errorMember.optional(),
 });
 export type ItemResult = z.output<typeof itemResult>;
@@ -60,7 +63,7 @@ export interface ChangedItems {
   items: QueueItem[];
   /** The failure of the service that stopped the change. */
   stoppedBy?: HeddleError | undefined;
-  /** Says that the changes by others could not be read. */
+  /** Says what of the changes is not as one may think. */
   hint?: string | undefined;
 }
 
@@ -83,15 +86,16 @@ export async function changeItems(
   const { items, feedback } = await readTarget(target, queue, readsFeedback);
   if (items.length === 0) await requireQueue(queue.id, queue.project, queue.service);
   if (!isDryRun) requireConsent('items' in target ? target.items.length : items.length);
-  const listed = 'items' in target ? new Map(target.items.map((change) => [change.item_id, change])) : undefined;
+  const listed = 'items' in target ? changesByItem(target.items, items) : undefined;
   const work = items.map((item) => ({ item, change: listed?.get(item.id) ?? changes[0]!.change }));
   const updates = await planUpdates(work, feedback, fields, conditions, queue);
-  const unknown = 'items' in target ? await refuseUnknown(target.items, items, queue) : [];
+  const unknown = listed ? await refuseUnknown(listed, items, queue) : [];
   const inOrder = (results: ItemResult[]): ItemResult[] => {
     const byId = new Map([...results, ...unknown].map((result) => [result.item_id, result]));
     return listed ? [...listed.keys()].flatMap((id) => byId.get(id) ?? []) : results;
   };
-  if (isDryRun) return { items, results: inOrder(updates.map(previewOf)) };
+  const note = noteOnWhatStays(updates);
+  if (isDryRun) return { items, results: inOrder(updates.map(previewOf)), ...(note !== undefined && { hint: note }) };
 
   const startedAtMs = Date.now();
   const settled: Update[] = [];
@@ -110,7 +114,8 @@ export async function changeItems(
   if (stoppedBy && settled.length === 0) throw stoppedBy;
   const isConditional = (conditions.asOf !== undefined && !queue.byUser) || conditions.expectedState !== undefined;
   const done = settled.filter(({ wrote, error }) => wrote && !error);
-  const hint = isConditional ? await noteChangesByOthers(done, queue, startedAtMs) : undefined;
+  const unread = isConditional ? await noteChangesByOthers(done, queue, startedAtMs) : undefined;
+  const hint = [unread, note].filter((text) => text !== undefined).join(' ') || undefined;
   return { items, stoppedBy, hint, results: inOrder((listed ? updates : settled).map(resultOf)) };
 }
 
@@ -121,8 +126,62 @@ function locatedChanges(target: ChangeTarget): LocatedChange[] {
 
 function readTarget(target: ChangeTarget, queue: QueueAccess, include_feedback: boolean): Promise<ItemsWithFeedback> {
   if ('filter' in target) return matchingItems(queue, target.filter, { include_feedback });
-  const ids = target.items.map(({ item_id }) => item_id);
-  return readItemsBy('id', ids, queue, include_feedback);
+  return readListed(target.items, queue, include_feedback);
+}
+
+async function readListed(
+  changes: readonly ListedChange[],
+  queue: QueueAccess,
+  include_feedback: boolean,
+): Promise<ItemsWithFeedback> {
+  const ids = changes.flatMap(({ item_id }) => item_id ?? []);
+  const callIds = changes.flatMap(({ call_id }) => call_id ?? []);
+  const read: ItemsWithFeedback = { items: [], feedback: [] };
+  for (const { items, feedback } of [
+    await readItemsBy('id', ids, queue, include_feedback),
+    await readItemsBy('call_id', callIds, queue, include_feedback),
+  ]) {
+    read.items.push(...items);
+    read.feedback.push(...feedback);
+  }
+  return read;
+}
+
+/**
+ * Returns changes in their order by the ids of their items; a change of an item that the queue does not have by the id that it names.
+ * @throws HeddleError `invalid_arguments` for two changes of one item.
+ */
+function changesByItem(changes: readonly ListedChange[], items: readonly QueueItem[]): Map<string, ListedChange> {
+  const idsByCall = new Map(items.map(({ id, call_id }) => [call_id, id]));
+  const found = new Map<string, ListedChange>();
+  for (const change of changes) {
+    const { item_id, call_id = '' } = change;
+    const id = item_id ?? idsByCall.get(call_id) ?? call_id;
+    if (found.has(id)) {
+      const fault = `item ${id} appears twice, by its id and by its call`;
+      throw invalidArgument('items', { consequence: 'Nothing was changed', fault, hint: 'Pass each item once.' });
+    }
+    found.set(id, change);
+  }
+  return found;
+}
+
+/** Says what stays after changes by the user, and after one has withdrawn all that one gave. */
+function noteOnWhatStays(updates: readonly Update[]): string | undefined {
+  const notes: string[] = [];
+  if (updates.some(({ stays }) => stays !== undefined)) {
+    notes.push(
+      'Your own judgements stay beside those of the user: to withdraw them, retract their fields without by_user.',
+    );
+  }
+  if (updates.some(({ item, change }) => change.retract?.includes(everything) && isMoved(item))) {
+    notes.push('The states of the items stay: the service allows no way back.');
+  }
+  return notes.length > 0 ? notes.join(' ') : undefined;
+}
+
+function isMoved({ annotation_state }: QueueItem): boolean {
+  return annotation_state !== 'unstarted';
 }
 
 /** Changes of one item that are described. */
@@ -153,10 +212,10 @@ async function noteChangesByOthers(
   );
   for (const update of updates) {
     const now = items.get(update.item.id);
-    const isMoved =
+    const isMovedByOther =
       now && stateAndAnnotator(now) !== stateAndAnnotator(update.item) && now.annotator_user_id !== facts.annotatorId;
     const judged = judgements.get(update.item.call_id) ?? [];
-    const texts = [...(isMoved ? [moveText(now)] : []), ...judged.map(judgementText)];
+    const texts = [...(isMovedByOther ? [moveText(now)] : []), ...judged.map(judgementText)];
     if (texts.length === 0) continue;
     const more = texts.length > maxTexts ? [`and ${texts.length - maxTexts} more`] : [];
     update.meanwhile = [...texts.slice(0, maxTexts), ...more].join('; ');
@@ -164,33 +223,46 @@ async function noteChangesByOthers(
   return undefined;
 }
 
-function previewOf({ item, change, feedback, purge, error }: Update): ItemResult {
+function previewOf({ item, change, feedback, purge, stays, error }: Update): ItemResult {
   if (error) return { item_id: item.id, result: 'refused', error };
   const changes = feedback.length > 0 || purge.length > 0 || change.annotation_state !== undefined;
-  return { item_id: item.id, result: changes ? 'would_send' : 'unchanged', annotation_state: item.annotation_state };
+  const { annotation_state } = item;
+  return {
+    item_id: item.id,
+    result: changes ? 'would_send' : 'unchanged',
+    annotation_state,
+    ...(stays !== undefined && { stays }),
+  };
 }
 
-function resultOf({ item, after = item, wrote, meanwhile, error }: Update): ItemResult {
+function resultOf({ item, after = item, wrote, meanwhile, stays, error }: Update): ItemResult {
   if (error) return { item_id: item.id, result: 'refused', error };
   const result = wrote ? 'done' : 'unchanged';
   const { annotation_state } = after;
-  return { item_id: item.id, result, annotation_state, ...(meanwhile !== undefined && { meanwhile }) };
+  return {
+    item_id: item.id,
+    result,
+    annotation_state,
+    ...(meanwhile !== undefined && { meanwhile }),
+    ...(stays !== undefined && { stays }),
+  };
 }
 
 /** Returns the refusals of the items that the queue does not have. */
 async function refuseUnknown(
-  changes: readonly ListedChange[],
+  changes: ReadonlyMap<string, ListedChange>,
   known: readonly QueueItem[],
   queue: QueueAccess,
 ): Promise<ItemResult[]> {
   const knownIds = new Set(known.map(({ id }) => id));
-  const unknownIds = changes.map(({ item_id }) => item_id).filter((id) => !knownIds.has(id));
+  const unknownIds = [...changes.keys()].filter((id) => !knownIds.has(id));
   if (unknownIds.length === 0) return [];
   const { items } = await readItemsBy('call_id', unknownIds, queue);
   return unknownIds.map((item_id) => {
     const item = items.find(({ call_id }) => call_id === item_id);
-    const hint = item ? `That is a call id; its item is ${item.id}.` : 'Take item ids from a page of the queue.';
-    const message = `Not changed: queue ${queue.id} has no item ${item_id}.`;
+    const hint = item ? `That is a call id; its item is ${item.id}.` : 'Take ids from a page of the queue.';
+    const named = changes.get(item_id)?.call_id === undefined ? 'item' : 'item of the call';
+    const message = `Not changed: queue ${queue.id} has no ${named} ${item_id}.`;
     return { item_id, result: 'refused', error: new HeddleError({ code: 'not_found', message, hint }) };
   });
 }

@@ -6,16 +6,21 @@ import { type ErrorDetail, HeddleError } from '../../core/errors.ts';
 import { cutValue } from '../../text/call-values.ts';
 import { shortName } from '../../text/names.ts';
 import { contentId, creatorOf, isOwn, isSame, judgementId, learnAccount } from '../authorship.ts';
-import { byCall, type Judgement, judgementsOf, notesOf, noteType } from '../judgements.ts';
+import { byCall, type Judgement, judgementsOf, latestJudgements, notesOf, noteType } from '../judgements.ts';
 import type { QueueAccess } from '../queue-access.ts';
 import { type JudgementType, judgementType, type QueueField, readQueueFields } from '../queue-fields.ts';
 import { shownFields, shownItem, stateAndAnnotator } from '../shown-items.ts';
+
+/** Names in `retract` that are no fields: one's notes, and all that one gave. */
+const notes = 'note';
+export const everything = '*';
 
 /** A change of an item. */
 export interface Change {
   judgements?: Record<string, unknown> | undefined;
   note?: string | undefined;
   annotation_state?: ProgressState | undefined;
+  /** Fields whose judgements are deleted, `note` for notes, and `*` for both. */
   retract?: string[] | undefined;
 }
 
@@ -37,7 +42,7 @@ export interface Update {
   item: QueueItem;
   change: Change;
   feedback: NewFeedback[];
-  /** Ids of one's own judgements to delete. */
+  /** Ids of one's own judgements and notes to delete. */
   purge: string[];
   /** True once something was stored or deleted. */
   wrote: boolean;
@@ -45,6 +50,8 @@ export interface Update {
   after?: QueueItem;
   /** The changes of the item by others during the call, as text. */
   meanwhile?: string;
+  /** The judgements of this client that a change by the user contradicts, as text. */
+  stays?: string;
   error?: HeddleError;
 }
 
@@ -85,12 +92,16 @@ function faultsOf({ change, loc }: LocatedChange, fields: readonly QueueField[])
   for (const [name, value] of Object.entries(judgements)) {
     const typeOrProblem = judgementType(name, value, fields);
     if (typeof typeOrProblem === 'string') add(typeOrProblem, 'judgements', name);
-    else if (retract.includes(name)) add(`${name} is also judged`, 'retract');
+    else if (retract.includes(name) || retract.includes(everything)) add(`${name} is also judged`, 'retract');
   }
-  const unknown = retract.find((name) => !fields.some((field) => field.name === name));
+  if (change.note !== undefined && (retract.includes(notes) || retract.includes(everything))) {
+    add('A note is also written', 'retract');
+  }
+  const others = [notes, everything, ...fields.map(({ name }) => name)];
+  const unknown = retract.find((name) => !others.includes(name));
   if (fields.length > 0 && unknown !== undefined) {
     const names = fields.map(({ name }) => name).join(', ');
-    add(`The queue has no field ${unknown}; its fields are ${names}`, 'retract');
+    add(`The queue has no field ${unknown}; its fields are ${names}, and note withdraws notes`, 'retract');
   }
   return faults;
 }
@@ -107,7 +118,9 @@ export async function planUpdates(
   const judgementsByCall = byCall(judgements);
   const notesByCall = byCall(notesOf(feedback));
   const tag = await queue.service.accountTag();
+  const asClient = { ...queue, byUser: false };
   learnAccount(judgements, tag, queue);
+  learnAccount(judgements, tag, asClient);
   return work.map(({ item, change }) => {
     const update: Update = { item, change, feedback: [], purge: [], wrote: false };
     const given = judgementsByCall.get(item.call_id) ?? [];
@@ -128,17 +141,30 @@ export async function planUpdates(
       update.feedback.push({ ...author, ...type, payload: { value }, id });
     }
     // All judgements of a field are deleted, or an earlier one would count again.
-    const retracted = own.filter(({ field }) => change.retract?.includes(field));
+    const { note, retract = [] } = change;
+    const takesAll = retract.includes(everything);
+    const retracted = own.filter(({ field }) => takesAll || retract.includes(field));
     update.purge.push(...retracted.map(({ id }) => id));
-    const { note } = change;
-    if (note === undefined) return update;
-    const id = contentId([tag, author.creator, queue.id, item.call_id, noteType, note]);
-    const isStored = notesByCall
-      .get(item.call_id)
-      ?.some((other) => other.id === id || (isOwn(other, queue) && other.note === note));
-    if (!isStored) update.feedback.push({ ...author, feedback_type: noteType, payload: { note }, id });
-    return update;
+    const noteId = (text: string) => contentId([tag, author.creator, queue.id, item.call_id, noteType, text]);
+    const ownNotes = (notesByCall.get(item.call_id) ?? []).filter(
+      (given) => isOwn(given, queue) || given.id === noteId(given.note),
+    );
+    if (takesAll || retract.includes(notes)) update.purge.push(...ownNotes.map(({ id }) => id));
+    if (note !== undefined && !ownNotes.some((given) => given.note === note)) {
+      update.feedback.push({ ...author, feedback_type: noteType, payload: { note }, id: noteId(note) });
+    }
+    const stays = queue.byUser ? contradictedBy(change, given, asClient) : '';
+    return stays === '' ? update : { ...update, stays };
   });
+}
+
+/** Describes the judgements of a client that differ from those of a change by the user. */
+function contradictedBy({ judgements = {} }: Change, given: readonly Judgement[], asClient: QueueAccess): string {
+  const values = new Map(Object.entries(judgements));
+  return latestJudgements(given.filter((judgement) => isOwn(judgement, asClient)))
+    .filter(({ field, value }) => values.has(field) && !isSame(values.get(field), value))
+    .map(judgementText)
+    .join('; ');
 }
 
 /** Returns the refusal of an item in another state than expected, or that another annotator has, or may have, changed. */

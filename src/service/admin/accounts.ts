@@ -25,22 +25,10 @@ const everyProject = '*';
  * @throws HeddleError `invalid_arguments` for a name or project that cannot be used, `conflict` for a name that is taken.
  */
 export async function addAccount(database: Database, name: string, grants: ProjectGrants = []): Promise<Account> {
-  if (!/^[\w.@-]{1,64}$/.test(name)) {
-    throw new HeddleError({
-      code: 'invalid_arguments',
-      message: `${JSON.stringify(name)} cannot be the name of an account.`,
-      hint: 'Use 1 to 64 letters, digits, dots, hyphens, underscores or @.',
-    });
-  }
+  const account = newAccount(name);
   const projects = storedGrants(grants, 'No account was created');
-  const account = { name, password: randomSecret(), token: randomSecret() };
   const isNew = await database.write(async (transaction) => {
-    const { numInsertedOrUpdatedRows } = await transaction
-      .insertInto('accounts')
-      .values({ ...hashedAccount(account), created_at: new Date().toISOString() })
-      .onConflict((conflict) => conflict.column('name').doNothing())
-      .executeTakeFirstOrThrow();
-    if (numInsertedOrUpdatedRows === 0n) return false;
+    if (!(await insertAccount(transaction, account))) return false;
     await insertGrants(transaction, name, projects);
     return true;
   });
@@ -52,6 +40,39 @@ export async function addAccount(database: Database, name: string, grants: Proje
     });
   }
   return account;
+}
+
+/**
+ * Returns an account with new random secrets, which is not stored.
+ * @throws HeddleError `invalid_arguments` for a name that cannot be used.
+ */
+function newAccount(name: string): Account {
+  if (/^[\w.@-]{1,64}$/.test(name)) return { name, password: randomSecret(), token: randomSecret() };
+  throw new HeddleError({
+    code: 'invalid_arguments',
+    message: `${JSON.stringify(name)} cannot be the name of an account.`,
+    hint: 'Use 1 to 64 letters, digits, dots, hyphens, underscores or @.',
+  });
+}
+
+/** Stores an account, and returns false if there is one with its name. */
+async function insertAccount(transaction: Transaction, account: Account): Promise<boolean> {
+  const { numInsertedOrUpdatedRows } = await transaction
+    .insertInto('accounts')
+    .values({ ...hashedAccount(account), created_at: new Date().toISOString() })
+    .onConflict((conflict) => conflict.column('name').doNothing())
+    .executeTakeFirstOrThrow();
+  return numInsertedOrUpdatedRows !== 0n;
+}
+
+/**
+ * Lets an account see a project, in a write transaction; creates the account if there is none, with secrets that nobody learns.
+ * @throws HeddleError `invalid_arguments` for a name or project that cannot be used.
+ */
+export async function ensureAccount(transaction: Transaction, name: string, project: string): Promise<void> {
+  const projects = storedGrants([project], 'Nobody was invited');
+  await insertAccount(transaction, newAccount(name));
+  if ((await readGrants(transaction, name)) !== 'all') await insertGrants(transaction, name, projects);
 }
 
 /**
@@ -122,7 +143,8 @@ async function insertGrants(transaction: Transaction, account: string, projects:
     .execute();
 }
 
-async function readGrants(transaction: Transaction, account: string): Promise<ProjectGrants> {
+/** Returns the projects that an account may see; none for an unknown account. */
+export async function readGrants(transaction: Transaction, account: string): Promise<ProjectGrants> {
   const rows = await transaction
     .selectFrom('project_grants')
     .select('project_id')
@@ -152,6 +174,7 @@ export function hashSecret(secret: string): string {
   return createHash('sha256').update(secret).digest('hex');
 }
 
-function randomSecret(): string {
+/** Returns a new secret of 256 random bits. */
+export function randomSecret(): string {
   return randomBytes(32).toString('base64url');
 }

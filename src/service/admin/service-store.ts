@@ -5,6 +5,7 @@ import type { Database } from '../storage/database.ts';
 import { prepareObject, putVersion } from '../storage/object-versions.ts';
 import { openDatabase } from '../storage/open-database.ts';
 import { addAccount, grantProjects, listAccounts, type ProjectGrants, revokeProjects } from './accounts.ts';
+import { endSessionsOf, type InvitedPerson, invitePerson } from './board-sessions.ts';
 import { checkArguments } from './check-arguments.ts';
 import { type ImportTarget, importItems } from './import-items.ts';
 import { listContents } from './list-contents.ts';
@@ -39,6 +40,8 @@ export async function openServiceStore(urlOrPath: string) {
     addUser: (name: string, grants?: ProjectGrants) => addAccount(database, name, grants),
     grant: (name: string, grants: ProjectGrants) => grantProjects(database, name, grants),
     revoke: (name: string, grants: ProjectGrants) => revokeProjects(database, name, grants),
+    invite: (person: InvitedPerson) => invitePerson(database, person),
+    endSessions: (name: string) => endSessionsOf(database, name),
     listUsers: () => database.read(listAccounts),
     importItems: (source: AsyncIterable<string> | Iterable<string>, target: ImportTarget) =>
       importItems(database, source, target),

@@ -1,27 +1,22 @@
-import { sql } from 'kysely';
 import type { ResultOf } from '../../contract/endpoints.ts';
-import type { StoredFeedback } from '../../contract/feedback.ts';
 import { appendTo } from '../../core/append-to.ts';
-import { nextTurn } from '../../core/turns.ts';
 import type { Database } from '../storage/database.ts';
-import type { Tables } from '../storage/database-tables.ts';
-import { totalMemoryOf } from '../storage/memory-bytes.ts';
 import { findQueue } from '../storage/queue-rows.ts';
-import { type FeedbackKey, feedbackBatches, readFeedbackByKeys } from './feedback.ts';
 import type { OperationHandler, OperationInput } from './operation.ts';
-import { selectItems } from './queue-items.ts';
+import { type JudgementInQueue, readJudgements } from './read-judgements.ts';
+import { conditionsFor, type ItemSelection, readItemRows, selectItems } from './select-items.ts';
 
 type Summary = ResultOf<'summarizeQueueItems'>;
 type ItemGroup = NonNullable<Summary['groups']>[number];
-type SummaryInput = Pick<OperationInput<'summarizeQueueItems'>, 'path' | 'body' | 'account' | 'budget'>;
+type SummaryInput = Pick<OperationInput<'summarizeQueueItems'>, 'path' | 'body' | 'budget'> & {
+  /** The conditions of the filter. */
+  conditions: ItemSelection;
+};
 
 /** Maximum number of groups, and of judgements of groups, in a response. */
 const maxListed = 20_000;
-/** Rows that are read in one turn of the event loop. */
-const rowsPerTurn = 5000;
-/** The memory of a row of short texts, of a group, and of a judgement without its value, in bytes. */
+/** The memory of a row of short texts, and of a group, in bytes. */
 const bytesPerRow = 500;
-const bytesPerChar = 2;
 
 /** Counts the items of a queue by operation and state and, if the request names types of judgements, by these. */
 export const summarizeQueueItems: OperationHandler<'summarizeQueueItems'> = async (
@@ -31,9 +26,11 @@ export const summarizeQueueItems: OperationHandler<'summarizeQueueItems'> = asyn
   const queue = await database.read((transaction) => findQueue(transaction, body.project_id, path.queue_id));
   if (!queue) return { groups: [], judgements: [] };
   await budget.reserve(maxListed * bytesPerRow);
-  if (body.judgement_types?.length) return groupByJudgements(database, { path, body, account, budget });
+  const target = { project_id: body.project_id, queue_id: path.queue_id };
+  const conditions = await conditionsFor(database, target, { filter: body.filter, account, budget });
+  if (body.judgement_types?.length) return groupByJudgements(database, { path, body, budget, conditions });
   const groups = await database.read((transaction) =>
-    selectItems(transaction, { project_id: body.project_id, queue_id: path.queue_id }, account, body.filter)
+    selectItems(transaction, target, conditions)
       .select(({ fn }) => ['call_op_name', 'annotation_state', fn.countAll<number>().as('count')])
       .groupBy(['call_op_name', 'annotation_state'])
       .limit(maxListed + 1)
@@ -43,28 +40,16 @@ export const summarizeQueueItems: OperationHandler<'summarizeQueueItems'> = asyn
   return groups.length > maxListed ? {} : { groups: groups.map((group) => ({ ...group, count: Number(group.count) })) };
 };
 
-type ItemRow = Pick<Tables['queue_items'], 'id' | 'call_id' | 'call_op_name' | 'annotation_state'>;
-type DatedKey = FeedbackKey & Pick<Tables['feedback'], 'created_at' | 'feedback_type'>;
-
-/** A judgement that counts, as far as it is known: a later one of the same annotator takes its place. */
-interface Judgement {
-  call_id: string;
-  field: string;
-  user: string;
-  creator: string | null;
-  /** The value as JSON; undefined if there is none. */
-  value: string | undefined;
-  /** The memory that the budget holds for it. */
-  heldBytes: number;
-}
-
 async function groupByJudgements(database: Database, input: SummaryInput): Promise<Summary> {
-  const judgements = await readJudgements(database, input);
+  const { path, body, budget, conditions } = input;
+  const ofQueue = { project_id: body.project_id, queue_id: path.queue_id, types: body.judgement_types! };
+  const judgements = await readJudgements(database, ofQueue, budget);
   const { numbersOfCalls, disputed } = await compareJudgements(judgements, input);
   const groups: ItemGroup[] = [];
   const places = new Map<string, number>();
   const placesOfFirstCalls = new Map<string, number>();
-  for await (const rows of readItemRows(database, input)) {
+  const columns = ['id', 'call_id', 'call_op_name', 'annotation_state'] as const;
+  for await (const rows of readItemRows(database, ofQueue, conditions, columns, budget)) {
     for (const { id, call_id, call_op_name, annotation_state } of rows) {
       const isDisputed = disputed.has(call_id);
       const key = isDisputed ? id : JSON.stringify([call_op_name, annotation_state, numbersOfCalls.get(call_id) ?? []]);
@@ -99,7 +84,7 @@ async function groupByJudgements(database: Database, input: SummaryInput): Promi
  * Numbers judgements, equal ones alike, and returns the numbers for each call in ascending order, and the calls on which annotators
  * differ.
  */
-async function compareJudgements(judgements: readonly Judgement[], { budget }: SummaryInput) {
+async function compareJudgements(judgements: readonly JudgementInQueue[], { budget }: SummaryInput) {
   const numbers = new Map<string, number>();
   const numbersOfCalls = new Map<string, number[]>();
   const values = new Map<string, string | undefined>();
@@ -116,99 +101,4 @@ async function compareJudgements(judgements: readonly Judgement[], { budget }: S
   }
   for (const ofCall of numbersOfCalls.values()) ofCall.sort((a, b) => a - b);
   return { numbersOfCalls, disputed };
-}
-
-/** Reads the items that match, in the order of an index. */
-async function* readItemRows(
-  database: Database,
-  { path, body, account, budget }: SummaryInput,
-): AsyncGenerator<ItemRow[]> {
-  await budget.reserve(rowsPerTurn * bytesPerRow);
-  let after = '';
-  for (;;) {
-    await nextTurn();
-    const rows = await database.read((transaction) =>
-      selectItems(transaction, { project_id: body.project_id, queue_id: path.queue_id }, account, body.filter)
-        .select(['id', 'call_id', 'call_op_name', 'annotation_state'])
-        .where('call_id', '>', after)
-        .orderBy('call_id')
-        .limit(rowsPerTurn)
-        .execute(),
-    );
-    yield rows;
-    if (rows.length < rowsPerTurn) break;
-    after = rows.at(-1)!.call_id;
-  }
-  budget.release(rowsPerTurn * bytesPerRow);
-}
-
-/** Reads the latest judgement of each annotator in each field of each call, in the order of their first ones. */
-async function readJudgements(database: Database, input: SummaryInput): Promise<Judgement[]> {
-  const { budget, body } = input;
-  const { project_id, judgement_types } = body;
-  const latest = new Map<string, Judgement>();
-  for await (const keys of readFeedbackKeys(database, input)) {
-    const typesOfKeys = new Map<FeedbackKey, string>();
-    for (const key of keys) {
-      const type = judgement_types!.find((beginning) => key.feedback_type.startsWith(beginning));
-      if (type !== undefined) typesOfKeys.set(key, type);
-    }
-    for (const batch of feedbackBatches([...typesOfKeys.keys()])) {
-      const feedback = await readFeedbackByKeys(database, project_id, batch, budget);
-      for (const [key, found] of feedback) {
-        const judgement = judgementOf(found, typesOfKeys.get(key)!);
-        const { call_id, field, user, creator, heldBytes } = judgement;
-        budget.hold(heldBytes, 'count items by operation and state only, without judgement_types');
-        const place = JSON.stringify([call_id, field, user, creator]);
-        budget.release(latest.get(place)?.heldBytes ?? 0);
-        // A later judgement keeps the place of the first one.
-        latest.set(place, judgement);
-      }
-      budget.release(totalMemoryOf(batch));
-    }
-  }
-  return [...latest.values()];
-}
-
-/** Reads the keys of the feedback that was given in the queue, the oldest first. */
-async function* readFeedbackKeys(database: Database, { path, body, budget }: SummaryInput): AsyncGenerator<DatedKey[]> {
-  await budget.reserve(rowsPerTurn * bytesPerRow);
-  let last: DatedKey | undefined;
-  do {
-    await nextTurn();
-    const keys = await database.read((transaction) => {
-      const page = transaction
-        .selectFrom('feedback')
-        .select(['id', 'weave_ref', 'feedback_type', 'created_at', 'wb_user_id', 'memory_bytes'])
-        .where('project_id', '=', body.project_id)
-        .where('queue_id', '=', path.queue_id)
-        .orderBy('created_at')
-        .orderBy('id')
-        .orderBy('wb_user_id')
-        .limit(rowsPerTurn);
-      if (!last) return page.execute();
-      const { created_at, id, wb_user_id } = last;
-      const isAfter = sql<boolean>`(created_at, id, wb_user_id) > (${created_at}, ${id}, ${wb_user_id})`;
-      return page.where(isAfter).execute();
-    });
-    yield keys;
-    last = keys.length < rowsPerTurn ? undefined : keys.at(-1);
-  } while (last);
-  budget.release(rowsPerTurn * bytesPerRow);
-}
-
-function judgementOf(
-  { weave_ref, feedback_type, payload, wb_user_id, creator }: StoredFeedback,
-  type: string,
-): Judgement {
-  const value = JSON.stringify(payload?.value);
-  return {
-    call_id: weave_ref.slice(weave_ref.lastIndexOf('/') + 1),
-    field: feedback_type.slice(type.length),
-    user: wb_user_id ?? '',
-    // Some clients name the account as the creator of what its user judges.
-    creator: creator === wb_user_id ? null : (creator ?? null),
-    value,
-    heldBytes: bytesPerRow + (value?.length ?? 0) * bytesPerChar,
-  };
 }

@@ -3,9 +3,11 @@ import type { BodyOf } from '../../contract/endpoints.ts';
 import type { StoredFeedback } from '../../contract/feedback.ts';
 import {
   type AnnotationState,
+  commonFilterMembers,
   type ProgressState,
   progressStates,
   type QueueItem,
+  sortColumns,
   sortFields,
 } from '../../contract/queue-items.ts';
 import { callReference } from '../../contract/references.ts';
@@ -16,41 +18,53 @@ import type { RequestBudget } from '../request-budget.ts';
 import type { Database, Transaction } from '../storage/database.ts';
 import type { Tables } from '../storage/database-tables.ts';
 import { inChunks } from '../storage/in-chunks.ts';
-import { findQueue, isFinishedBy } from '../storage/queue-rows.ts';
+import { findQueue } from '../storage/queue-rows.ts';
 import { totalOrder } from '../storage/total-order.ts';
 import { findFeedbackOf, readFeedbackByKeys } from './feedback.ts';
 import { inTransaction, type OperationHandler } from './operation.ts';
 import { requireQueueRow } from './queues.ts';
+import { conditionsFor, type ItemSelection, selectItems, sortValue } from './select-items.ts';
 
 /** Reads a page of a queue's items, with their positions in the whole queue when the request asks for them. */
 export const queryQueueItems: OperationHandler<'queryQueueItems'> = async (
   { path, body, account, budget },
   { database },
 ) => {
+  const queue = { project_id: body.project_id, queue_id: path.queue_id };
+  const conditions = await conditionsFor(database, queue, { filter: body.filter, account, budget });
   const found = await database.read(async (transaction) => {
-    const { items } = await findItems(transaction, path.queue_id, body, account, budget);
+    const { items } = await findItems(transaction, queue, body, conditions, budget);
     return { items: body.include_own_state ? await withOwnStates(transaction, items, account) : items };
   });
   const feedback = body.include_feedback ? await readFeedbackOfItems(database, found.items, budget) : undefined;
-  return { ...found, ...(feedback && { feedback }) };
+  return { ...found, ...(feedback && { feedback }), ...(hasExtensions(body) && { conditions_applied: true }) };
 };
+
+/** Returns whether a request has a condition or a sort key that the public service would ignore. */
+function hasExtensions({ filter, sort_by }: BodyOf<'queryQueueItems'>): boolean {
+  const common: readonly string[] = commonFilterMembers;
+  const columns: readonly string[] = sortColumns;
+  return (
+    Object.entries(filter ?? {}).some(([member, value]) => value != null && !common.includes(member)) ||
+    (sort_by ?? []).some(({ field }) => !columns.includes(field))
+  );
+}
 
 async function findItems(
   transaction: Transaction,
-  queue_id: string,
+  queue: { project_id: string; queue_id: string },
   body: BodyOf<'queryQueueItems'>,
-  account: string,
+  conditions: ItemSelection,
   budget: RequestBudget,
 ): Promise<{ items: QueueItem[] }> {
   // Asked for by itself: as a condition of the items, SQLite would look at it once for each of them.
-  if (!(await findQueue(transaction, body.project_id, queue_id))) return { items: [] };
+  if (!(await findQueue(transaction, queue.project_id, queue.queue_id))) return { items: [] };
   const order = sql.join(
     totalOrder(body.sort_by, sortFields, { field: 'created_at', direction: 'asc' }).map(
-      ({ column, direction }) => sql`${sql.ref(`queue_items.${column}`)} ${sql.raw(direction)}`,
+      ({ column, direction }) => sql`${sortValue(column, conditions)} ${sql.raw(direction)}`,
     ),
   );
-  const queue = { project_id: body.project_id, queue_id };
-  const page = selectItems(transaction, queue, account, body.filter)
+  const page = selectItems(transaction, queue, conditions)
     .select('id')
     .orderBy(order)
     .limit(body.limit ?? Number.MAX_SAFE_INTEGER)
@@ -68,7 +82,7 @@ async function findItems(
   budget.hold(bytes, 'ask for fewer items at once, with limit and offset');
   const rows = await itemsOfPage.selectAll('queue_items').orderBy(order).execute();
   if (!body.include_position) return { items: rows.map((row) => toItem(row)) };
-  const numbered = selectItems(transaction, queue, account).select([
+  const numbered = selectItems(transaction, queue).select([
     'id',
     sql<number>`row_number() over (order by ${order})`.as('position'),
   ]);
@@ -85,29 +99,6 @@ async function findItems(
 /** The memory of an item, and of a character of its display fields, which are short texts, in bytes. */
 const bytesPerItem = 1000;
 const bytesPerDisplayChar = 8;
-
-/** Returns the items of a queue that match a filter, as a query of which the columns are to be selected. */
-export function selectItems(
-  transaction: Transaction,
-  { project_id, queue_id }: { project_id: string; queue_id: string },
-  account: string,
-  filter?: BodyOf<'queryQueueItems'>['filter'],
-) {
-  const { annotation_states, ids, call_ids, unfinished_by_me, ...equalities } = filter ?? {};
-  let items = transaction
-    .selectFrom('queue_items')
-    .where('project_id', '=', project_id)
-    .where('queue_id', '=', queue_id)
-    .where('deleted_at', 'is', null);
-  for (const [column, value] of Object.entries(equalities)) {
-    if (value != null) items = items.where(column as keyof typeof equalities, '=', value);
-  }
-  if (annotation_states?.length) items = items.where('annotation_state', 'in', [...new Set(annotation_states)]);
-  if (ids?.length) items = items.where('id', 'in', ids);
-  if (call_ids?.length) items = items.where('call_id', 'in', call_ids);
-  if (unfinished_by_me) items = items.where((builder) => builder.not(isFinishedBy(account, builder)));
-  return items;
-}
 
 /** Adds to each item the progress of an annotator. */
 async function withOwnStates(transaction: Transaction, items: QueueItem[], account: string): Promise<QueueItem[]> {

@@ -66,6 +66,25 @@ export const tables = {
   project_grants: table({ account: text, project_id: text }, 'account, project_id', {
     constraints: ['foreign key (account) references accounts (name)'],
   }),
+  /** The links to the board that were given to people, each for one account and one use, by the hash of their secret. */
+  board_invitations: table(
+    {
+      token_hash: text,
+      account: text,
+      project_id: text,
+      queue_id: optionalText,
+      created_at: text,
+      expires_at: text,
+      used_at: optionalText,
+    },
+    'token_hash',
+    { constraints: ['foreign key (account) references accounts (name)'] },
+  ),
+  /** The browsers that are logged in to the board, by the hash of their cookie. */
+  board_sessions: table({ token_hash: text, account: text, created_at: text, expires_at: text }, 'token_hash', {
+    constraints: ['foreign key (account) references accounts (name)'],
+    indexes: { board_sessions_by_account: '(account)' },
+  }),
   queues: table(
     {
       project_id: text,

@@ -1,4 +1,4 @@
-import type { Expression, Kysely } from 'kysely';
+import type { Expression, Kysely, RawBuilder } from 'kysely';
 import type { Tables } from './database-tables.ts';
 
 /** A database transaction: every statement in it sees the same state. */
@@ -41,6 +41,8 @@ export interface Database {
   /** The engine's operator for LIKE that ignores the case of ASCII letters. */
   readonly caseInsensitiveLike: 'like' | 'ilike';
   readonly memberIndexes: MemberIndexStore;
+  /** Returns SQL of the texts of a list, however long, that is given as JSON. */
+  textsOf(json: string): RawBuilder<string>;
   /** Runs read-only work on a snapshot, which shows no write that was committed after its first statement. */
   read<T>(work: (transaction: Transaction) => Promise<T>): Promise<T>;
   /** Runs work in a serializable transaction, which is on disk when the promise resolves. */

@@ -1,4 +1,4 @@
-import type * as z from 'zod';
+import * as z from 'zod';
 import type { EndpointName } from '../../contract/endpoints.ts';
 import { projectId } from '../../contract/identifiers.ts';
 import { HeddleError } from '../../core/errors.ts';
@@ -64,6 +64,9 @@ export interface Tool<Input = unknown, Output extends object = object> {
 export function defineTool<Input, Output extends object>(tool: Tool<Input, Output>): Tool<Input, Output> {
   return tool;
 }
+
+/** Argument for a queue: its id, or its name if no other queue has it. */
+export const queueArgument = z.string().min(1).max(256);
 
 /** Returns the `project_id` argument of a tool; `subject` begins its description, like `Project of the queue`. */
 export function projectArgument(subject: string) {

@@ -179,6 +179,59 @@ describe('queryQueueItems', () => {
     expect(await ids({ ids: body.items.map(({ id }: { id: string }) => id) })).toBe('c3 c4');
   });
 
+  it('applies conditions on calls and judgements, and says so', async () => {
+    const call = (id: string, seconds: number, rest: Record<string, unknown>) =>
+      line(id, {
+        call_started_at: '2026-01-01T00:00:00Z',
+        call_ended_at: `2026-01-01T00:00:0${seconds}.250000Z`,
+        call: rest,
+      });
+    await load('judged', [
+      call('j1', 1, { inputs: { q: 'Straße "A"' }, output: 'no' }),
+      call('j2', 3, { inputs: { q: 'x' }, output: { text: 'STRASSE' }, exception: 'Boom' }),
+      call('j3', 2, { inputs: { q: 'y' }, output: null }),
+    ]);
+    const judge = async (id: string, creator: string | undefined, value: unknown) => {
+      const body = { project_id: 'p/q', queue_id: 'judged', weave_ref: `weave:///p/q/call/${id}`, creator };
+      const feedback = { ...body, feedback_type: 'heddle.judgement.good', payload: { value } };
+      expect((await service.send('POST', '/feedback/create', basic, feedback)).status).toBe(200);
+    };
+    await judge('j1', undefined, { b: 1, a: 2 });
+    await judge('j1', 'bot', { a: 2, b: 1.0 });
+    await judge('j2', undefined, true);
+    await judge('j2', 'bot', true);
+    await judge('j2', 'bot', false);
+    const query = async (request: object) => {
+      const { status, body } = await service.query('judged', { project_id: 'p/q', ...request });
+      expect([status, body.conditions_applied]).toEqual([200, true]);
+      return body.items.map(({ call_id }: { call_id: string }) => call_id).join(' ');
+    };
+    const ids = (filter: object) => query({ filter });
+    expect(await ids({ ids: ['j3', 'j1', 'nothing'] })).toBe('j1 j3');
+    expect(await ids({ has_error: true })).toBe('j2');
+    expect(await ids({ has_error: false })).toBe('j1 j3');
+    expect(await ids({ latency_above: 1.25 })).toBe('j2 j3');
+    expect(await ids({ latency_above: 1.249 })).toBe('j1 j2 j3');
+    expect(await ids({ started_after: 1_767_225_600 })).toBe('j1 j2 j3');
+    expect(await ids({ started_before: 1_767_225_600 })).toBe('');
+    expect(await ids({ text: 'straße "a' })).toBe('j1');
+    expect(await ids({ text: 'strasse' })).toBe('j2');
+    expect(await ids({ text: '%' })).toBe('');
+    expect(await ids({ disagreement: true })).toBe('j2');
+    expect(await ids({ disagreement: false })).toBe('j1 j3');
+    expect(await ids({ judged_at_least: 2 })).toBe('j1 j2');
+    expect(await ids({ field: 'good', value: { a: 2, b: 1 }, judged_at_least: 2 })).toBe('j1');
+    expect(await ids({ field: 'good', value: true })).toBe('j2');
+    expect(await ids({ judged_by: 'ME', own_creator: 'bot', field: 'good', value: false })).toBe('j2');
+    expect(await ids({ judged_by: 'me', field: 'good', value: false })).toBe('');
+    expect(await ids({ judged_by: '*(bot)' })).toBe('');
+    expect(await ids({ unjudged_by_me: true, own_creator: 'bot' })).toBe('j3');
+    expect(await query({ sort_by: [{ field: 'latency', direction: 'desc' }] })).toBe('j2 j3 j1');
+    expect(await query({ filter: { judged_at_least: 1 }, limit: 1, offset: 1 })).toBe('j2');
+    const { body } = await service.query('judged', { project_id: 'p/q', filter: { call_id: 'j1', text: null } });
+    expect(body).not.toHaveProperty('conditions_applied');
+  });
+
   it("returns the caller's own states, and only items that the caller has not finished", async () => {
     await load('own', [line('o1'), line('o2'), line('o3', { annotation_state: 'completed' })]);
     const { password } = await withStore(service.data, (store) => store.addUser('second', 'all'));

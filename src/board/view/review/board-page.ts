@@ -9,7 +9,7 @@ import { FieldForm } from './field-form.ts';
 import { type FilterKind, kindOf } from './filters.ts';
 import { ItemCard } from './item-card.ts';
 import { shortcuts } from './keyboard.ts';
-import { queueTable } from './queue-table.ts';
+import { otherProjects, queueTable } from './queue-table.ts';
 import type { Board } from './review-board.ts';
 import { firstPlace, placesOf, selectAll, stagedCards, toDoOf } from './review-state.ts';
 import { theEnd } from './the-end.ts';
@@ -30,6 +30,7 @@ export function boardPage(board: Board): ComponentChild[] {
     h('header', { class: 'bar' }, barOf(board)),
     h('div', { class: 'line toolbar', hidden: !page }, page && toolbar(board)),
     !page && queues && queueTable(board, queues),
+    !page && otherProjects(board),
     !page && isBusy && h('div', { class: 'skeleton' }),
     page?.can_write && fields.length === 0 && h(FieldForm, { board }),
     feed(board),
@@ -39,7 +40,9 @@ export function boardPage(board: Board): ComponentChild[] {
   ];
 }
 
-function barOf({ state: { page, formats }, host }: Board): ComponentChild[] {
+function barOf(board: Board): ComponentChild[] {
+  const { page, formats } = board.state;
+  const { host } = board;
   const { name = 'Queues', guidelines, total } = page?.queue ?? {};
   const finished = (total ?? 0) - toDoOf(page?.queue ?? {});
   const progress = total !== undefined && [
@@ -66,6 +69,7 @@ function barOf({ state: { page, formats }, host }: Board): ComponentChild[] {
     h('p', { class: 'progress', hidden: !progress }, progress),
     guidelines && rules,
     page?.account !== undefined && h('span', { class: 'account' }, 'You are ', h('b', {}, plainText(page.account))),
+    host.logOut && button('Log out', () => board.logOut(), { class: 'quiet' }),
   ];
 }
 

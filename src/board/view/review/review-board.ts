@@ -195,6 +195,11 @@ export class Board extends View<ReviewState> {
     }
   }
 
+  /** Logs the person out; what is not written stays in this browser. */
+  logOut(): void {
+    this.host.logOut?.().catch((error) => this.announceFailure(error));
+  }
+
   /** Reads an item again that was refused; what the person decided stays on its card. */
   async reread(id: string): Promise<void> {
     this.#set(id, { isRereading: true });
@@ -313,11 +318,11 @@ export class Board extends View<ReviewState> {
   }
 
   async #chooseQueue(isAsked = false): Promise<void> {
-    const { queues } = await this.call<QueuePage>('list_queues', { limit: queuePageSize });
+    const { queues, other_projects: projects } = await this.call<QueuePage>('list_queues', { limit: queuePageSize });
     const [only, second] = queues;
-    if (only && !second && !isAsked) return this.open({ queue_id: only.id });
+    if (only && !second && !isAsked && !(this.host.logOut && projects)) return this.open({ queue_id: only.id });
     const message = queues.length === 0 ? 'There are no queues.' : 'Choose a queue.';
-    this.update((state) => ({ ...state, queues, message }));
+    this.update((state) => ({ ...state, queues, projects, message }));
   }
 
   async #loadPage(more: Arguments = {}): Promise<void> {

@@ -70,6 +70,8 @@ interface PastDecision {
 export interface ReviewState extends ViewState {
   /** The queues among which the person chooses, until one is open. */
   queues?: readonly QueueSummary[];
+  /** The other projects that the person sees. */
+  projects?: readonly string[] | undefined;
   /** The last page that was read. */
   page?: Review;
   fields: readonly FieldSummary[];

@@ -20,6 +20,8 @@ export interface Host {
   callTool: (name: string, args: Arguments) => Promise<ToolResult>;
   /** Tells the model of the chat, with its next turn. Each time replaces the last. */
   tellModel: (text: string) => Promise<void>;
+  /** Logs the person out, where one logs in. */
+  logOut?: () => Promise<void>;
 }
 
 /** The messages of a host to the page. */
@@ -33,10 +35,10 @@ export interface HostEvents {
   silent: () => void;
   /** The page cannot work at all, for the reason that the sentence says. */
   failed: (sentence: string) => void;
-  /** The program around the page has ended, or no longer knows the page. */
-  ended: () => void;
-  /** It runs again and knows the page. */
-  resumed: () => void;
+  /** The program around the page has ended, or no longer knows the page: what happened, and what to do, as sentences. */
+  ended: (happened: string, next: string) => void;
+  /** It knows the page again, as the sentence says. */
+  resumed: (sentence: string) => void;
 }
 
 /** Returns the storage that survives the page; undefined where the browser allows none, as in the frames of some chats. */

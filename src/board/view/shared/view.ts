@@ -67,14 +67,11 @@ export abstract class View<State extends ViewState> {
           `The chat does not answer. This page will open as soon as it does; or run ${command} in a terminal.`,
         ),
       failed: (sentence) => this.#fail(sentence),
-      ended: () =>
-        this.#set({
-          notice: `heddle has ended. ${this.keptSentence}Run the command again and open its address: then this page goes on too.`,
-        }),
-      resumed: () => {
+      ended: (happened, next) => this.#set({ notice: `${happened} ${this.keptSentence}${next}` }),
+      resumed: (sentence) => {
         this.#set({ notice: undefined });
         if (this.state.canRetry) this.open(this.arguments!);
-        else this.announce('heddle runs again. You can go on.');
+        else this.announce(sentence);
       },
     });
   }

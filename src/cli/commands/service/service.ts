@@ -1,10 +1,13 @@
 import { type Command, InvalidArgumentError } from 'commander';
+import { isLoopbackHost } from '../../../core/http/loopback.ts';
+import { HostedBoard } from '../../../runtime/hosted-board/hosted-board.ts';
 import { listenAt, releaseMemoryAtRest, stopSignal, untilAborted } from '../../../runtime/process-lifecycle.ts';
 import { dataLocation, modelProviderOf, scorerEndpointsOf, secretsOf } from '../../../runtime/runtime.ts';
 import {
   backUpData,
   type Listing,
   type ProjectGrants,
+  type RunningService,
   resetData,
   restoreService,
   startService,
@@ -18,7 +21,7 @@ import { addOutputOptions, isForPeople, type OutputForm } from '../../terminal/o
 import { printAligned, printJson, printLine } from '../../terminal/print.ts';
 import { UsageError } from '../../terminal/report-failure.ts';
 import { paint } from '../../terminal/terminal.ts';
-import { addSettingFlags, asPort, requireProjectSetting, settingsOf } from '../../usage/flags.ts';
+import { addSettingFlags, asPort, boardFlags, requireProjectSetting, settingsOf } from '../../usage/flags.ts';
 import { explain } from '../../usage/help.ts';
 import { addImportCommand } from '../import/import.ts';
 import { defineCopy, runCopy } from './copy/copy.ts';
@@ -37,6 +40,8 @@ export function addService(program: Command): void {
   addGrantChange(service, 'grant', 'let an account see projects, and print which it sees');
   addGrantChange(service, 'revoke', 'take projects back from an account, and print which it still sees');
   addListUsers(service);
+  addInvite(service);
+  addEndSessions(service);
   addImportCommand(service, 'heddle service import');
   addList(service);
   addPut(service, 'prompt', 'a JSON array of messages, or {"messages":[…]}');
@@ -49,7 +54,7 @@ export function addService(program: Command): void {
 }
 
 function headingOf(name: string): string {
-  if (/user|grant|revoke/.test(name)) return 'Accounts:';
+  if (/user|grant|revoke|invite|sessions/.test(name)) return 'Accounts:';
   if (/copy|backup|restore|reset/.test(name)) return 'The data as a whole:';
   return name === 'start' ? 'Server:' : 'Content:';
 }
@@ -59,24 +64,30 @@ function addStart(service: Command): void {
     .command('start')
     .description('serve the embedded service over HTTP until SIGTERM or SIGINT')
     .option('--port <port>', 'port to listen on; 0 picks a free one', asPort, 8787)
-    .option('--host <address>', 'address to listen on', '127.0.0.1');
+    .option('--host <address>', 'address to listen on', '127.0.0.1')
+    .option('--board', 'serve the board at /board, to people who log in');
   explain(start, {
     examples: ['heddle service start', 'heddle service start --model-provider http://127.0.0.1:11434/v1'],
-    page: 'docs/service.md#run-it-as-a-server, docs/deploy.md',
+    page: 'docs/service.md#run-it-as-a-server, docs/judging-as-a-team.md, docs/deploy.md',
   });
-  addSettingFlags(start, [...dataFlags, 'modelProviderUrl', 'logLevel', 'logFormat']);
-  start.action(async ({ port, host }: { port: number; host: string }) => {
+  addSettingFlags(start, [...dataFlags, ...boardFlags, 'modelProviderUrl', 'logLevel', 'logFormat']);
+  start.action(async ({ port, host, board: withBoard }: { port: number; host: string; board?: true }) => {
     const settings = settingsOf(start);
     const { values } = settings;
     const { control, redactor, stderr } = invocation();
     redactor.protect(...secretsOf(values));
-    const starting = startService({
+    const log = logOf(settings);
+    const isLoopback = isLoopbackHost(host.includes(':') ? `[${host}]` : host);
+    const board = withBoard && new HostedBoard({ values, isLoopback, service: () => starting, log, redactor });
+    const starting: Promise<RunningService> = startService({
       data: dataLocation(settings),
       host,
       port,
       modelProvider: modelProviderOf(values),
       scorerEndpoints: scorerEndpointsOf(values),
-      log: logOf(settings),
+      boardKey: board?.key,
+      pages: board?.serve,
+      log,
     });
     const running = await listenAt(starting, host, port, '--port or --host');
     const stop = stopSignal(control);
@@ -84,6 +95,7 @@ function addStart(service: Command): void {
     stderr.write(`listening on ${running.url}\n`);
     await untilAborted(stop);
     await running.close();
+    await board?.close();
   });
 }
 
@@ -163,6 +175,49 @@ function addListUsers(service: Command): void {
     if (!isForPeople(form)) return printJson(accounts);
     for (const { name, projects } of accounts) printAccount(name, projects);
     if (accounts.length === 0) invocation().stderr.write('There are no accounts.\n');
+  });
+}
+
+function addInvite(service: Command): void {
+  const command = service
+    .command('invite')
+    .description('print a link to the board for one person, which works once, in one browser, within a day')
+    .argument('<name>', 'user name of the person; the account is created if there is none')
+    .argument('<project>', 'project that the board opens, and that the account may see from then on')
+    .option('--queue <queue>', 'id or name of the queue that the board opens')
+    .option(
+      '--url <url>',
+      'address of this service in the link, by default the public URL or http://127.0.0.1:8787',
+      asServiceUrl,
+    );
+  explain(command, {
+    examples: [
+      "heddle service invite ann team/support --queue 'Nurse review'",
+      'heddle service invite ann team/support --url https://judge.example.com',
+    ],
+    page: 'docs/judging-as-a-team.md',
+  });
+  addSettingFlags(command, dataFlags).action(
+    async (account: string, project: string, { queue, url }: { queue?: string; url?: string }) => {
+      const { values } = settingsOf(command);
+      const origin = url ?? (values.publicUrl ? new URL(values.publicUrl).origin : 'http://127.0.0.1:8787');
+      const { token, expires_at } = await withStore(command, (store) => store.invite({ account, project, queue }));
+      printLine(`${origin}/board/login#invitation=${token}`);
+      const until = expires_at.replace(/:\d\d\.\d+Z$/, ' UTC').replace('T', ' ');
+      invocation().stderr.write(`For ${account} alone: the link works once, until ${until}.\n`);
+    },
+  );
+}
+
+function addEndSessions(service: Command): void {
+  const command = service
+    .command('end-sessions')
+    .description('log an account out of the board in every browser, and withdraw its invitations')
+    .argument('<name>', 'user name');
+  explain(command, { examples: ['heddle service end-sessions ann'], page: 'docs/judging-as-a-team.md' });
+  addSettingFlags(command, dataFlags).action(async (name: string) => {
+    const count = await withStore(command, (store) => store.endSessions(name));
+    printLine(`${name}: ${count} ${count === 1 ? 'session' : 'sessions'} ended`);
   });
 }
 

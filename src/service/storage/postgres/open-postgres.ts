@@ -54,6 +54,7 @@ export async function openPostgres(url: string): Promise<Database> {
     blocksEventLoop: false,
     caseInsensitiveLike: 'ilike',
     memberIndexes: postgresMemberIndexes(db),
+    textsOf: (json) => sql`(select json_array_elements_text(${json}::json))`,
     read: (work) => retryWhile(isConflict, () => runTransaction(db, beginRead, work)),
     // Repeats conflicting writes one after another; repeated all at once, they would keep conflicting. The time in the queue
     // does not count towards the time limit of the repetitions.

@@ -46,6 +46,7 @@ export async function openSqlite(file: string): Promise<Database> {
       blocksEventLoop: true,
       caseInsensitiveLike: 'like',
       memberIndexes,
+      textsOf: (json) => sql`(select value from json_each(${json}))`,
       read: (work) => retryWhileBusy(() => runTransaction(reader, 'begin', work)),
       write: (work) =>
         retryWhileBusy(() =>

@@ -36,8 +36,15 @@ function serve() {
         grant_types: ['authorization_code', 'refresh_token'],
         redirect_uris: ['http://127.0.0.1/callback'],
       },
+      {
+        client_id: 'board',
+        client_secret: 'board-secret',
+        application_type: 'native',
+        redirect_uris: ['http://127.0.0.1/board/callback', 'http://localhost/board/callback'],
+      },
     ],
-    scopes: ['openid', 'offline_access', ...scopes.split(' ')],
+    claims: { openid: ['sub'], email: ['email', 'email_verified'] },
+    scopes: ['openid', 'email', 'offline_access', ...scopes.split(' ')],
     clientDefaults: { id_token_signed_response_alg: 'ES256' },
     features: {
       clientCredentials: { enabled: true },
@@ -55,7 +62,14 @@ function serve() {
         useGrantedResource: () => true,
       },
     },
-    findAccount: (_context, id) => ({ accountId: id, claims: () => ({ sub: id }) }),
+    // Whoever signs in with an address has it; this server has not verified those of example.org.
+    findAccount: (_context, id) => ({
+      accountId: id,
+      claims: () => ({
+        sub: id,
+        ...(id.includes('@') && { email: id, email_verified: !id.endsWith('@example.org') }),
+      }),
+    }),
   });
   answer = provider.callback();
 }

@@ -1,0 +1,81 @@
+/** Sentences for what the server says with the address of this page. */
+const failures = new Map([
+  ['expired', 'The login took longer than ten minutes, or was begun in another browser. Begin again.'],
+  ['issuer', 'Your organization did not confirm the login. Begin again.'],
+  ['no-account', 'You have no account here. Ask the person who runs the queue to invite you.'],
+]);
+
+const byId = (id: string): HTMLElement => document.getElementById(id)!;
+const given = new URLSearchParams(location.hash.slice(1));
+const invitation = given.get('invitation');
+
+function say(message: string): void {
+  byId('message').textContent = message;
+}
+
+/** Sends a request to the server of this page, and returns its answer; undefined after a refusal, which the page then shows. */
+async function send(path: string, body: object): Promise<Record<string, unknown> | undefined> {
+  try {
+    const response = await fetch(path + location.search, {
+      method: 'POST',
+      headers: { 'content-type': 'application/json' },
+      body: JSON.stringify(body),
+    });
+    const answer = await response.json();
+    if (response.ok) return answer;
+    const wait = response.headers.get('retry-after');
+    const later = wait === null ? '' : ` Try again in ${Math.ceil(Number(wait) / 60)} min.`;
+    say(`${answer.error}.${later}`);
+  } catch {
+    say('The server does not answer. Try again later.');
+  }
+  return undefined;
+}
+
+/** Sends a request, and goes where the server says. Returns false after a refusal. */
+async function goOn(path: string, body: object): Promise<boolean> {
+  say('');
+  const answer = await send(path, body);
+  if (answer) location.replace(String(answer.location));
+  return answer !== undefined;
+}
+
+/** Shows how the person can log in, unless this browser is logged in. */
+async function offerLogin(): Promise<void> {
+  const response = await fetch(`session${location.search}`, {
+    method: 'POST',
+    headers: { 'content-type': 'application/json' },
+    body: '{}',
+  }).catch(() => undefined);
+  if (!response) return say('The server does not answer. Try again later.');
+  if (response.ok) return location.replace(`./${location.search}`);
+  const { error, has_issuer } = await response.json();
+  if (response.status !== 401) say(`${error}.`);
+  byId('issuer').hidden = !has_issuer;
+  byId('password').hidden = false;
+}
+
+byId('password').addEventListener('submit', (event) => {
+  event.preventDefault();
+  const fields = new FormData(event.target as HTMLFormElement);
+  void goOn('password', { name: fields.get('name'), password: fields.get('password') });
+});
+byId('issuer')
+  .querySelector('button')!
+  .addEventListener('click', () => void goOn('issuer', {}));
+byId('invitation')
+  .querySelector('button')!
+  .addEventListener('click', async () => {
+    if (!(await goOn('invitation', { token: invitation }))) await offerLogin();
+  });
+
+// A link that is opened in this tab changes the address only.
+window.addEventListener('hashchange', () => location.reload());
+// The secret must not stay in the history of the browser.
+history.replaceState(null, '', location.pathname + location.search);
+if (invitation === null) {
+  say(failures.get(given.get('failed') ?? '') ?? '');
+  void offerLogin();
+} else {
+  byId('invitation').hidden = false;
+}

@@ -1,0 +1,72 @@
+import type { QueueItem } from '../contract/queue-items.ts';
+import type { SortKey } from '../contract/sort-keys.ts';
+import { appendTo } from '../core/append-to.ts';
+import { canonicalJson } from '../core/json/canonical-json.ts';
+import { ownMember } from '../core/json/member-at.ts';
+import { countEach } from '../core/statistics/count-each.ts';
+import { latencyMs } from './call-conditions.ts';
+import { byCall, type Judgement, judgementsOf, latestJudgements } from './judgements.ts';
+import type { ItemsWithFeedback } from './read-items.ts';
+
+/** Sorts items by keys that services do not know; equal ones stay in their order. `feedback` is all that was given on them. */
+export function sortItems({ items, feedback }: ItemsWithFeedback, keys: readonly SortKey[]): QueueItem[] {
+  const needsDisagreement = keys.some(({ field }) => field === 'disagreement');
+  const disagreements = needsDisagreement ? disagreementsOf(judgementsOf(feedback)) : undefined;
+  const valueFor = (item: QueueItem, field: string): string | number => {
+    if (field === 'disagreement') return disagreements?.get(item.call_id) ?? 0;
+    return field === 'latency' ? latencyMs(item) : String(ownMember(item, field) ?? '');
+  };
+  const rows = items.map((item) => ({ item, values: keys.map(({ field }) => valueFor(item, field)) }));
+  rows.sort((a, b) => {
+    for (const [place, { direction }] of keys.entries()) {
+      const [first, second] = [a.values[place]!, b.values[place]!];
+      if (first !== second) return first < second === (direction === 'asc') ? -1 : 1;
+    }
+    return 0;
+  });
+  return rows.map(({ item }) => item);
+}
+
+/**
+ * Returns how far annotators differ about calls, from 0 to 1, by call: in the field in which they differ most. In a field of numbers
+ * it is the largest difference, as a share of the largest in the queue; in others, the share of the pairs of annotators that differ.
+ */
+function disagreementsOf(judgements: readonly Judgement[]): Map<string, number> {
+  const latest = latestJudgements(judgements);
+  const ranges = new Map<string, number>();
+  for (const [field, given] of byField(latest)) ranges.set(field, rangeOf(given));
+  const found = new Map<string, number>();
+  for (const [callId, ofCall] of byCall(latest)) {
+    const shares = [...byField(ofCall)].map(([field, given]) => {
+      const range = ranges.get(field)!;
+      return Number.isNaN(range) ? shareOfDifferingPairs(given) : rangeOf(given) / (range || 1);
+    });
+    found.set(callId, Math.max(...shares));
+  }
+  return found;
+}
+
+function byField(judgements: readonly Judgement[]): Map<string, Judgement[]> {
+  const groups = new Map<string, Judgement[]>();
+  for (const judgement of judgements) appendTo(groups, judgement.field, judgement);
+  return groups;
+}
+
+/** Returns the difference of the largest and the smallest number; NaN if not all values are numbers. */
+function rangeOf(judgements: readonly Judgement[]): number {
+  let [min, max] = [Number.POSITIVE_INFINITY, Number.NEGATIVE_INFINITY];
+  for (const { value } of judgements) {
+    if (typeof value !== 'number') return Number.NaN;
+    min = Math.min(min, value);
+    max = Math.max(max, value);
+  }
+  return max - min;
+}
+
+function shareOfDifferingPairs(judgements: readonly Judgement[]): number {
+  const count = judgements.length;
+  if (count < 2) return 0;
+  const same = countEach(judgements.map(({ value }) => canonicalJson(value)));
+  const pairs = [...same.values()].reduce((sum, times) => sum + times * (times - 1), 0);
+  return 1 - pairs / (count * (count - 1));
+}

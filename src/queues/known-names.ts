@@ -1,0 +1,86 @@
+import { type HeddleError, invalidArgument } from '../core/errors.ts';
+import { fitsSchema } from '../core/json/json-schema.ts';
+import { nearestSentence, shortName } from '../text/names.ts';
+import { isSame } from './authorship.ts';
+import { type ItemsFilter, isByNamed } from './items-filter.ts';
+import type { Judgement } from './judgements.ts';
+import type { QueueAccess } from './queue-access.ts';
+import { readQueueFields, renderFields, summarizeField } from './queue-fields.ts';
+import { requireField } from './require-field.ts';
+import { readSummarized } from './summarized-items.ts';
+
+/** Annotators of one account that an error names. */
+const maxNamed = 5;
+
+/**
+ * Checks the names and values of a filter that matches nothing: that is a fact only if all of them exist.
+ * @throws HeddleError `invalid_arguments` for an operation, annotator or field that the queue does not have, with the nearest, and for
+ * a value that does not fit its field.
+ */
+export async function requireKnownNames(filter: ItemsFilter, queue: QueueAccess): Promise<void> {
+  const { call_op_name, judged_by, field } = filter;
+  if ((call_op_name ?? judged_by ?? field) === undefined) return;
+  const { items, judgements } = await readSummarized(queue, {}, (judged_by ?? field) !== undefined);
+  const operations = [...new Set(items.map((item) => item.call_op_name))];
+  if (call_op_name !== undefined && operations.length > 0 && !operations.includes(call_op_name)) {
+    throw invalidArgument(['filter', 'call_op_name'], {
+      fault: `Queue ${queue.id} has no call of the operation ${JSON.stringify(shortName(call_op_name))}`,
+      hint: nearestSentence('operations', call_op_name, operations),
+    });
+  }
+  if (field !== undefined) {
+    await requireField(field, judgements, queue);
+    await requireFittingValue(field, filter.value, judgements, queue);
+  }
+  if (judged_by !== undefined) requireAnnotator(judged_by, judgements, queue);
+}
+
+async function requireFittingValue(
+  name: string,
+  value: ItemsFilter['value'],
+  judgements: readonly Judgement[],
+  { id, project, service }: QueueAccess,
+): Promise<void> {
+  if (value === undefined || judgements.some((given) => given.field === name && isSame(given.value, value))) return;
+  const field = (await readQueueFields(id, project, service)).find((each) => each.name === name);
+  if (!field || fitsSchema(field.schema, value)) return;
+  throw invalidArgument(['filter', 'value'], {
+    fault: `The value ${shortName(JSON.stringify(value))} does not fit the field ${name}`,
+    hint: `The field is ${renderFields([summarizeField(field)])}.`,
+  });
+}
+
+function requireAnnotator(name: string, judgements: readonly Judgement[], queue: QueueAccess): void {
+  if (name.toLowerCase() === 'me' || judgements.some(isByNamed({ judged_by: name }, queue))) return;
+  throw unknownAnnotator(name, judgements, queue);
+}
+
+function unknownAnnotator(name: string, judgements: readonly Judgement[], { id }: QueueAccess): HeddleError {
+  const annotators = [...new Set(judgements.map(({ annotator }) => annotator))];
+  return invalidArgument(['filter', 'judged_by'], {
+    fault: `No annotator ${JSON.stringify(shortName(name))} has judged in queue ${id}`,
+    hint: annotators.length === 0 ? 'Nobody has judged in it.' : nearestSentence('annotators', name, annotators),
+  });
+}
+
+/**
+ * Returns a filter whose annotator has the whole name, where it is the name of an account with only one annotator. Only a name that may be
+ * that of an account takes a request.
+ * @throws HeddleError `invalid_arguments` for a name that nobody who has judged in the queue has, or several of one account.
+ */
+export async function withWholeNames(filter: ItemsFilter, queue: QueueAccess): Promise<ItemsFilter> {
+  const { judged_by: name } = filter;
+  // Whole names of others than accounts end with the author in brackets.
+  if (name === undefined || /[*)]$/.test(name) || name.toLowerCase() === 'me') return filter;
+  const { items, judgements } = await readSummarized(queue, {}, true);
+  if (items.length === 0 || judgements.some(isByNamed(filter, queue))) return filter;
+  const ofAccount = judgements.filter(({ user }) => user.toLowerCase() === name.toLowerCase());
+  const [judged_by, ...others] = new Set(ofAccount.map(({ annotator }) => annotator));
+  if (judged_by === undefined) throw unknownAnnotator(name, judgements, queue);
+  if (others.length === 0) return { ...filter, judged_by };
+  const names = [judged_by, ...others].slice(0, maxNamed).map(shortName);
+  throw invalidArgument(['filter', 'judged_by'], {
+    fault: `${JSON.stringify(shortName(name))} names ${others.length + 1} annotators of queue ${queue.id}: ${names.join(', ')}`,
+    hint: `Pass one of these names, or ${JSON.stringify(`${shortName(name)}*`)} for all of them.`,
+  });
+}

@@ -1,0 +1,113 @@
+import { sql } from 'kysely';
+import type { StoredFeedback } from '../../contract/feedback.ts';
+import { nextTurn } from '../../core/turns.ts';
+import type { RequestBudget } from '../request-budget.ts';
+import type { Database } from '../storage/database.ts';
+import type { Tables } from '../storage/database-tables.ts';
+import { totalMemoryOf } from '../storage/memory-bytes.ts';
+import { type FeedbackKey, feedbackBatches, readFeedbackByKeys } from './feedback.ts';
+
+/** Rows that are read in one turn of the event loop. */
+const rowsPerTurn = 5000;
+/** The memory of a row of short texts, and of a judgement without its value, in bytes. */
+const bytesPerRow = 500;
+const bytesPerChar = 2;
+
+type DatedKey = FeedbackKey & Pick<Tables['feedback'], 'created_at' | 'feedback_type'>;
+
+/** A queue, and the beginnings of the types of feedback that are judgements in it; the rest of a type is the field. */
+interface JudgementsOfQueue {
+  project_id: string;
+  queue_id: string;
+  types: readonly string[];
+}
+
+/** A judgement that counts, as far as it is known: a later one of the same annotator takes its place. */
+export interface JudgementInQueue {
+  call_id: string;
+  field: string;
+  user: string;
+  creator: string | null;
+  /** The value as JSON; undefined if there is none. */
+  value: string | undefined;
+  /** The memory that the budget holds for it. */
+  heldBytes: number;
+}
+
+/** Reads the latest judgement of each annotator in each field of each call, in the order of their first ones. */
+export async function readJudgements(
+  database: Database,
+  queue: JudgementsOfQueue,
+  budget: RequestBudget,
+): Promise<JudgementInQueue[]> {
+  const { project_id, types } = queue;
+  const latest = new Map<string, JudgementInQueue>();
+  for await (const keys of readFeedbackKeys(database, queue, budget)) {
+    const typesOfKeys = new Map<FeedbackKey, string>();
+    for (const key of keys) {
+      const type = types.find((beginning) => key.feedback_type.startsWith(beginning));
+      if (type !== undefined) typesOfKeys.set(key, type);
+    }
+    for (const batch of feedbackBatches([...typesOfKeys.keys()])) {
+      const feedback = await readFeedbackByKeys(database, project_id, batch, budget);
+      for (const [key, found] of feedback) {
+        const judgement = judgementOf(found, typesOfKeys.get(key)!);
+        const { call_id, field, user, creator, heldBytes } = judgement;
+        budget.hold(heldBytes, 'ask without conditions on judgements, and count by operation and state only');
+        const place = JSON.stringify([call_id, field, user, creator]);
+        budget.release(latest.get(place)?.heldBytes ?? 0);
+        // A later judgement keeps the place of the first one.
+        latest.set(place, judgement);
+      }
+      budget.release(totalMemoryOf(batch));
+    }
+  }
+  return [...latest.values()];
+}
+
+/** Reads the keys of the feedback that was given in the queue, the oldest first. */
+async function* readFeedbackKeys(
+  database: Database,
+  { project_id, queue_id }: JudgementsOfQueue,
+  budget: RequestBudget,
+): AsyncGenerator<DatedKey[]> {
+  await budget.reserve(rowsPerTurn * bytesPerRow);
+  let last: DatedKey | undefined;
+  do {
+    await nextTurn();
+    const keys = await database.read((transaction) => {
+      const page = transaction
+        .selectFrom('feedback')
+        .select(['id', 'weave_ref', 'feedback_type', 'created_at', 'wb_user_id', 'memory_bytes'])
+        .where('project_id', '=', project_id)
+        .where('queue_id', '=', queue_id)
+        .orderBy('created_at')
+        .orderBy('id')
+        .orderBy('wb_user_id')
+        .limit(rowsPerTurn);
+      if (!last) return page.execute();
+      const { created_at, id, wb_user_id } = last;
+      const isAfter = sql<boolean>`(created_at, id, wb_user_id) > (${created_at}, ${id}, ${wb_user_id})`;
+      return page.where(isAfter).execute();
+    });
+    yield keys;
+    last = keys.length < rowsPerTurn ? undefined : keys.at(-1);
+  } while (last);
+  budget.release(rowsPerTurn * bytesPerRow);
+}
+
+function judgementOf(
+  { weave_ref, feedback_type, payload, wb_user_id, creator }: StoredFeedback,
+  type: string,
+): JudgementInQueue {
+  const value = JSON.stringify(payload?.value);
+  return {
+    call_id: weave_ref.slice(weave_ref.lastIndexOf('/') + 1),
+    field: feedback_type.slice(type.length),
+    user: wb_user_id ?? '',
+    // Some clients name the account as the creator of what its user judges.
+    creator: creator === wb_user_id ? null : (creator ?? null),
+    value,
+    heldBytes: bytesPerRow + (value?.length ?? 0) * bytesPerChar,
+  };
+}

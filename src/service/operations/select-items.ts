@@ -1,0 +1,192 @@
+import { type RawBuilder, sql } from 'kysely';
+import type { BodyOf } from '../../contract/endpoints.ts';
+import { judgementTypes } from '../../contract/feedback.ts';
+import { annotatorOf, hasJudgementConditions, judgementTest } from '../../contract/judgement-test.ts';
+import { inBatches } from '../../core/in-batches.ts';
+import { timestampOf } from '../../core/timestamps.ts';
+import { nextTurn } from '../../core/turns.ts';
+import { findCalls } from '../query/find-calls.ts';
+import type { RequestBudget } from '../request-budget.ts';
+import type { Database, Transaction } from '../storage/database.ts';
+import type { Tables } from '../storage/database-tables.ts';
+import { isFinishedBy } from '../storage/queue-rows.ts';
+import { readJudgements } from './read-judgements.ts';
+
+type Filter = NonNullable<BodyOf<'queryQueueItems'>['filter']>;
+
+interface QueueKey {
+  project_id: string;
+  queue_id: string;
+}
+
+/** A filter of queue items in a form that one statement can apply. */
+export interface ItemSelection {
+  filter: Filter;
+  account: string;
+  database: Database;
+  /** Calls to which the items must belong, or must not, as JSON lists of ids. */
+  calls: { isWanted: boolean; ids: string }[];
+}
+
+/** What a request asks for, and with which means. */
+interface FilterRequest {
+  filter: Filter | null | undefined;
+  account: string;
+  budget: RequestBudget;
+}
+
+/** Rows that are read in one turn of the event loop, and their memory in bytes. */
+const rowsPerTurn = 5000;
+const bytesPerRow = 500;
+/** Calls whose texts are searched together. */
+const callsPerSearch = 500;
+const bytesPerId = 200;
+
+/**
+ * Prepares the conditions of a filter. Those on judgements, and on texts of calls, become lists of calls, because only JavaScript
+ * compares JSON and letter case alike on every engine.
+ * @throws Refusal 413 for more than the budget allows.
+ */
+export async function conditionsFor(
+  database: Database,
+  queue: QueueKey,
+  { filter, account, budget }: FilterRequest,
+): Promise<ItemSelection> {
+  const conditions: ItemSelection = { filter: filter ?? {}, account, database, calls: [] };
+  const { text } = conditions.filter;
+  if (hasJudgementConditions(conditions.filter)) await addJudgedCalls(conditions, queue, budget);
+  if (text != null) {
+    const ids = await callsWithText(text, conditions, queue, budget);
+    conditions.calls.push({ isWanted: true, ids: JSON.stringify(ids) });
+  }
+  return conditions;
+}
+
+async function addJudgedCalls(conditions: ItemSelection, queue: QueueKey, budget: RequestBudget): Promise<void> {
+  const { filter, account, database, calls } = conditions;
+  const stored = await readJudgements(database, { ...queue, types: judgementTypes }, budget);
+  const judgements: (ReturnType<typeof annotatorOf> & { call_id: string; field: string; value: unknown })[] = [];
+  for (const { user, creator, value, heldBytes, call_id, field } of stored) {
+    await budget.scan(heldBytes, 4);
+    const name = annotatorOf(user, creator ?? undefined);
+    judgements.push({ ...name, call_id, field, value: value === undefined ? undefined : JSON.parse(value) });
+  }
+  const ownCreator = filter.own_creator ?? undefined;
+  const passes = judgementTest(filter, judgements, ({ user, creator }) => user === account && creator === ownCreator);
+  const judged = [...new Set(judgements.map(({ call_id }) => call_id))];
+  // A call without judgements passes only negative conditions: then the list names those that do not pass.
+  const isWanted = !passes('');
+  calls.push({ isWanted, ids: JSON.stringify(judged.filter((id) => passes(id) === isWanted)) });
+  for (const { heldBytes } of stored) budget.release(heldBytes);
+  budget.hold(judged.length * bytesPerId);
+}
+
+/** Finds the calls of the items that fulfil all other conditions, and whose inputs or output contain a text. */
+async function callsWithText(
+  text: string,
+  conditions: ItemSelection,
+  queue: QueueKey,
+  budget: RequestBudget,
+): Promise<string[]> {
+  const forms = [...new Set([text, JSON.stringify(text).slice(1, -1)])];
+  const contains = ['inputs', 'output'].flatMap((name) =>
+    forms.map((form) => {
+      const substr = { $literal: form };
+      return { $contains: { input: { $getField: name }, substr, case_insensitive: true } };
+    }),
+  );
+  const query = { $expr: { $or: contains } };
+  const found: string[] = [];
+  for await (const rows of readItemRows(conditions.database, queue, conditions, ['call_id'], budget)) {
+    for (const batch of inBatches(rows, callsPerSearch)) {
+      const filter = { call_ids: batch.map(({ call_id }) => call_id) };
+      const search = { project_id: queue.project_id, filter, query, columns: ['id'] };
+      for await (const calls of findCalls(conditions.database, search, { budget })) {
+        budget.hold(calls.length * bytesPerId);
+        found.push(...calls.map(({ id }) => id));
+      }
+    }
+  }
+  return found;
+}
+
+/** Reads columns of the items that fulfil conditions, in the order of their calls. */
+export async function* readItemRows<Column extends keyof Tables['queue_items']>(
+  database: Database,
+  queue: QueueKey,
+  conditions: ItemSelection,
+  columns: readonly Column[],
+  budget: RequestBudget,
+): AsyncGenerator<Pick<Tables['queue_items'], Column | 'call_id'>[]> {
+  await budget.reserve(rowsPerTurn * bytesPerRow);
+  let after = '';
+  for (;;) {
+    await nextTurn();
+    const rows = (await database.read((transaction) =>
+      selectItems(transaction, queue, conditions)
+        .select([...columns, 'call_id'])
+        .where('call_id', '>', after)
+        .orderBy('call_id')
+        .limit(rowsPerTurn)
+        .execute(),
+    )) as Pick<Tables['queue_items'], Column | 'call_id'>[];
+    yield rows;
+    if (rows.length < rowsPerTurn) break;
+    after = rows.at(-1)!.call_id;
+  }
+  budget.release(rowsPerTurn * bytesPerRow);
+}
+
+/** Returns the items of a queue that fulfil conditions, as a query of which the columns are to be selected. */
+export function selectItems(transaction: Transaction, { project_id, queue_id }: QueueKey, conditions?: ItemSelection) {
+  let items = transaction
+    .selectFrom('queue_items')
+    .where('project_id', '=', project_id)
+    .where('queue_id', '=', queue_id)
+    .where('deleted_at', 'is', null);
+  if (!conditions) return items;
+  const { filter, account, database, calls } = conditions;
+  for (const column of commonColumns) {
+    const value = filter[column];
+    if (value != null) items = items.where(column, '=', value);
+  }
+  const { annotation_states, ids, call_ids, has_error, started_after, started_before, latency_above } = filter;
+  if (annotation_states?.length) items = items.where('annotation_state', 'in', [...new Set(annotation_states)]);
+  if (ids?.length) items = items.where(({ eb, or }) => or([eb('id', 'in', ids), eb('call_id', 'in', ids)]));
+  if (call_ids?.length) items = items.where('call_id', 'in', call_ids);
+  if (filter.unfinished_by_me) items = items.where((builder) => builder.not(isFinishedBy(account, builder)));
+  if (started_after != null) items = items.where('call_started_at', '>=', timeOf(started_after));
+  if (started_before != null) items = items.where('call_started_at', '<', timeOf(started_before));
+  if (latency_above != null) items = items.where(sortValue('latency', conditions), '>', latency_above * 1000);
+  if (has_error != null) {
+    items = items.where(({ exists, selectFrom }) =>
+      exists(
+        selectFrom('calls')
+          .select('calls.id')
+          .whereRef('calls.project_id', '=', 'queue_items.project_id')
+          .whereRef('calls.id', '=', 'queue_items.call_id')
+          .where('exception', has_error ? 'is not' : 'is', null),
+      ),
+    );
+  }
+  for (const { isWanted, ids: list } of calls) {
+    const texts = database.textsOf(list);
+    items = items.where(isWanted ? sql<boolean>`call_id in ${texts}` : sql<boolean>`call_id not in ${texts}`);
+  }
+  return items;
+}
+
+const commonColumns = ['id', 'call_id', 'call_op_name', 'call_trace_id', 'added_by'] as const;
+
+function timeOf(seconds: number): string {
+  return timestampOf(Math.round(seconds * 1_000_000));
+}
+
+/** Returns SQL of the value by which items are sorted: a column, or the milliseconds that the call took. */
+export function sortValue(column: string, { database }: Pick<ItemSelection, 'database'>): RawBuilder<number> {
+  if (column !== 'latency') return sql`${sql.ref(`queue_items.${column}`)}`;
+  const milliseconds = sql.raw(database.memberIndexes.latency.number);
+  // A call that has not ended comes first, as the shortest, on every engine.
+  return sql`coalesce((select ${milliseconds} from calls
+    where calls.project_id = queue_items.project_id and calls.id = queue_items.call_id), -1)`;
+}

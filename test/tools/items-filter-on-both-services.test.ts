@@ -1,0 +1,249 @@
+import { beforeAll, describe, expect, it } from 'vitest';
+import { createQueue, judge, startBothServices } from '../support/both-services.ts';
+
+const services = await startBothServices();
+const calls = ['plain', 'failed', 'newer', 'other', 'call-0', 'call-1'];
+
+describe.each(services)('the filter of items on $name', (service) => {
+  const { ada, bob, nameOf } = service;
+  const adas = nameOf('ada');
+  let queue_id: string;
+  let ids: string[];
+
+  beforeAll(async () => {
+    ({ queue_id, ids } = await createQueue(service, calls));
+    await judge(ada, queue_id, ids, [true, true, false, undefined, undefined, undefined]);
+    await judge(bob, queue_id, ids, [true, false, undefined, true, undefined, undefined]);
+    const scored = (item_id: string | undefined, score: number) => ({ item_id, judgements: { score } });
+    await ada.call('update_queue_items', { queue_id, items: [scored(ids[0], 1), scored(ids[4], 2)] });
+    await bob.call('update_queue_items', { queue_id, items: [scored(ids[0], 5), scored(ids[4], 3)] });
+  });
+
+  const found = async (filter: object, client = ada) => {
+    const { items, error } = await client.call('query_queue_items', { queue_id, filter, fields: ['call_id'] });
+    if (error) throw new Error(`${error.message} ${error.hint}`);
+    return items.map(({ id }: { id: string }) => calls[ids.indexOf(id)]).sort();
+  };
+
+  it.each([
+    [{ has_error: true }, ['failed']],
+    [{ has_error: false, call_trace_id: 'trace-1' }, ['plain']],
+    [{ started_after: '2026-01-04' }, ['call-0', 'call-1', 'other']],
+    [{ started_after: '2026-01-02', started_before: '2026-01-03T00:00:00Z' }, ['failed']],
+    [{ text: 'over there' }, ['newer']],
+    [{ text: '"Prüfung"' }, ['plain']],
+    [{ text: 'prompt 1', has_error: false }, ['call-1']],
+    [{ started_before: '9999w', call_op_name: 'plan' }, []],
+    [{ judged_at_least: 2 }, ['call-0', 'failed', 'plain']],
+    [{ judged_at_least: 2, field: 'helpful', value: true }, ['plain']],
+    [{ disagreement: true }, ['call-0', 'failed', 'plain']],
+    [{ disagreement: true, field: 'helpful' }, ['failed']],
+    [{ disagreement: false, judged_at_least: 2, field: 'helpful' }, ['plain']],
+    [{ disagreement: false }, ['call-1', 'newer', 'other']],
+    [{ judged_by: 'me' }, ['call-0', 'failed', 'newer', 'plain']],
+    // The name of the account, which has one annotator.
+    [{ judged_by: adas.replace(' (test via heddle)', '') }, ['call-0', 'failed', 'newer', 'plain']],
+    [{ judged_by: adas }, ['call-0', 'failed', 'newer', 'plain']],
+    [{ judged_by: adas.slice(0, -3).concat('*').toUpperCase(), field: 'helpful', value: false }, ['newer']],
+    [{ unjudged_by_me: true }, ['call-1', 'other']],
+    [{ unjudged_by_me: true, judged_by: nameOf('bob') }, ['other']],
+  ])('finds the items with %j in pages and counts them in summaries', async (filter, expected) => {
+    expect(await found(filter)).toEqual(expected);
+    expect(await ada.call('summarize_queue', { queue_id, filter })).toMatchObject({ total_items: expected.length });
+  });
+
+  it('takes ids of items and of calls', async () => {
+    expect(await found({ ids: [ids[0], 'failed', 'nowhere'] })).toEqual(['failed', 'plain']);
+  });
+
+  it('tells the caller apart from other annotators', async () => {
+    expect(await found({ judged_by: 'me' }, bob)).toEqual(['call-0', 'failed', 'other', 'plain']);
+    expect(await found({ unjudged_by_me: true }, bob)).toEqual(['call-1', 'newer']);
+  });
+
+  it('pages through the items that match in the order of the query', async () => {
+    const query = {
+      queue_id,
+      filter: { judged_at_least: 1 },
+      sort_by: [{ field: 'call_started_at', direction: 'desc' }],
+    };
+    const first = await ada.call('query_queue_items', { ...query, limit: 2, fields: ['call_id'] });
+    expect(first).toMatchObject({ items: [{ call_id: 'call-0' }, { call_id: 'other' }], next_offset: 2 });
+    const last = await ada.call('query_queue_items', { ...query, limit: 3, offset: 2, fields: ['call_id'] });
+    expect(last.items).toMatchObject([{ call_id: 'newer' }, { call_id: 'failed' }, { call_id: 'plain' }]);
+    expect(last).not.toHaveProperty('next_offset');
+  });
+
+  it('sorts by how far annotators differ, the widest first', async () => {
+    const sort_by = [
+      { field: 'disagreement', direction: 'desc' },
+      { field: 'call_started_at', direction: 'asc' },
+    ];
+    const { items } = await ada.call('query_queue_items', { queue_id, sort_by, fields: ['call_id'] });
+    const order = items.map(({ call_id }: { call_id: string }) => call_id);
+    // plain: 4 of 4 in score; failed: helpful; call-0: 1 of 4 in score.
+    expect(order).toEqual(['plain', 'failed', 'call-0', 'newer', 'other', 'call-1']);
+  });
+
+  it('shows why calls failed with has_error and with include_call', async () => {
+    for (const args of [{ filter: { has_error: true } }, { filter: { ids: ['failed'] }, include_call: true }]) {
+      const page = await ada.call('query_queue_items', { queue_id, ...args });
+      expect(page.items).toMatchObject([{ exception: 'ValueError: no answer' }]);
+      expect(page.text).toContain('ValueError: no answer');
+    }
+  });
+
+  it('changes the items that match, makes a dataset of them, and shows them on the board', async () => {
+    const filter = { disagreement: true, field: 'helpful' };
+    const change = { annotation_state: 'in_progress' };
+    const changed = await ada.call('update_queue_items', { queue_id, filter, change, dry_run: true });
+    expect(changed).toMatchObject({ matched: 1, counts: { would_send: 1 } });
+    const from_queue = { queue_id, filter, map: { question: 'inputs.question' } };
+    const made = await ada.call('create_dataset', { name: 'Disputed', from_queue, dry_run: true });
+    expect(made.rows).toEqual([{ question: 'Why?' }]);
+    const board = await ada.call('review_queue', { queue_id, filter });
+    expect(board.items).toMatchObject([{ call_id: 'failed' }]);
+  });
+
+  it.each([
+    [
+      { field: 'score', value: 7 },
+      'The value 7 does not fit the field score.',
+      'The field is score (integer, 1 to 5).',
+    ],
+    [
+      { field: 'helpful', value: 'yes' },
+      'The value "yes" does not fit the field helpful.',
+      'The field is helpful (boolean).',
+    ],
+    [{ call_op_name: 'plann' }, / has no call of the operation "plann"\.$/, /^The nearest operations are plan, /],
+    [{ field: 'helpfull' }, / has no field "helpfull"\.$/, 'The nearest fields are helpful, score.'],
+    [{ judged_by: 'eve' }, /^No annotator "eve" has judged in queue /, /^The nearest annotators are /],
+    [
+      { judged_by: 'eve*', disagreement: false },
+      /^No annotator "eve\*" has judged in queue /,
+      /^The nearest annotators are /,
+    ],
+  ])('refuses %j in every tool and names what there is', async (filter, message, hint) => {
+    const expected = {
+      code: 'invalid_arguments',
+      message: typeof message === 'string' ? message : expect.stringMatching(message),
+      hint: typeof hint === 'string' ? hint : expect.stringMatching(hint),
+    };
+    const calls: [string, Record<string, unknown>][] = [
+      ['query_queue_items', { queue_id, filter }],
+      ['summarize_queue', { queue_id, filter }],
+      ['review_queue', { queue_id, filter }],
+      ['update_queue_items', { queue_id, filter, change: { annotation_state: 'skipped' } }],
+      ['create_dataset', { name: 'None', from_queue: { queue_id, filter } }],
+    ];
+    for (const [tool, args] of calls)
+      expect([tool, (await ada.call(tool, args)).error]).toMatchObject([tool, expected]);
+  });
+
+  it('returns an empty page where every name exists', async () => {
+    expect(await found({ field: 'score', value: 4 })).toEqual([]);
+    expect(await found({ call_op_name: 'plan', has_error: true })).toEqual([]);
+  });
+
+  it('takes the name of a queue for its id, with spaces too', async () => {
+    const { queues } = await ada.call('list_queues', {});
+    const { name } = queues.find(({ id }: { id: string }) => id === queue_id);
+    const page = await ada.call('query_queue_items', { queue_id: name, filter: { has_error: true } });
+    expect(page.items).toHaveLength(1);
+    const { queue_id: plain } = await ada.call('create_queue', { name: `Nurses-${service.name.length}` });
+    await ada.call('add_queue_items', { queue_id: `nurses-${service.name.length}`, call_ids: ['plain'] });
+    expect(await ada.call('summarize_queue', { queue_id: plain })).toMatchObject({ total_items: 1 });
+  });
+
+  it('lists the queues of a name that several have', async () => {
+    const name = `Twice ${service.name.length}`;
+    await ada.call('create_queue', { name });
+    await ada.call('create_queue', { name, guidelines: 'Another.' });
+    const { error } = await ada.call('query_queue_items', { queue_id: name });
+    expect(error).toMatchObject({
+      code: 'not_found',
+      message: expect.stringContaining(`has 2 queues named "${name}"`),
+    });
+  });
+});
+
+describe.each(services)('corrections on $name', (service) => {
+  const { ada } = service;
+
+  it('changes an item that is named by its call, and refuses it twice', async () => {
+    const { queue_id, ids } = await createQueue(service, ['call-2', 'call-3']);
+    const items = [
+      { call_id: 'call-2', judgements: { helpful: true } },
+      { call_id: 'nowhere', note: 'x' },
+    ];
+    const { items: results } = await ada.call('update_queue_items', { queue_id, items });
+    expect(results).toMatchObject([
+      { item_id: ids[0], result: 'done' },
+      {
+        item_id: 'nowhere',
+        result: 'refused',
+        error: { message: expect.stringContaining('no item of the call nowhere') },
+      },
+    ]);
+    const both = [
+      { call_id: 'call-2', note: 'x' },
+      { item_id: ids[0], note: 'y' },
+    ];
+    const twice = await ada.call('update_queue_items', { queue_id, items: both });
+    expect(twice.error.message).toBe(`Nothing was changed: item ${ids[0]} appears twice, by its id and by its call.`);
+    for (const named of [{}, { item_id: ids[0], call_id: 'call-2' }]) {
+      const { error } = await ada.call('update_queue_items', { queue_id, items: [{ ...named, note: 'x' }] });
+      expect(error.message).toBe('Nothing was changed: items.0 needs either item_id or call_id.');
+    }
+  });
+
+  it('withdraws notes, and all that one gave', async () => {
+    const { queue_id, ids } = await createQueue(service, ['call-2', 'call-3']);
+    const change = (item: object) =>
+      ada.call('update_queue_items', { queue_id, items: [{ item_id: ids[0], ...item }] });
+    await change({ judgements: { helpful: true }, note: 'Too long.', annotation_state: 'completed' });
+    await change({ note: 'Too short.' });
+    expect(await service.feedbackOf(queue_id)).toHaveLength(3);
+    expect((await change({ retract: ['note'] })).counts).toEqual({ done: 1 });
+    expect(await service.feedbackOf(queue_id)).toMatchObject([{ feedback_type: 'wandb.annotation.helpful' }]);
+    await change({ note: 'Again.' });
+    const undone = await change({ retract: ['*'] });
+    expect(undone).toMatchObject({
+      counts: { done: 1 },
+      hint: 'The states of the items stay: the service allows no way back.',
+    });
+    expect(await service.feedbackOf(queue_id)).toEqual([]);
+    expect((await change({ retract: ['*'] })).counts).toEqual({ unchanged: 1 });
+    expect((await change({ retract: ['*'], note: 'x' })).error.message).toBe(
+      'Nothing was changed. A note is also written.',
+    );
+  });
+
+  it('says which judgements of its own stay beside one of the user', async () => {
+    const { queue_id, ids } = await createQueue(service, ['call-2', 'call-3']);
+    await judge(ada, queue_id, ids, [true, false]);
+    const judgements = { helpful: false };
+    const items = ids.map((item_id) => ({ item_id, judgements }));
+    const { items: results, hint, text } = await ada.call('update_queue_items', { queue_id, items, by_user: true });
+    expect(results[0]).toMatchObject({
+      result: 'done',
+      stays: expect.stringContaining(`${service.nameOf('ada')} judged helpful as true at `),
+    });
+    expect(results[1]).not.toHaveProperty('stays');
+    const offer =
+      'Your own judgements stay beside those of the user: to withdraw them, retract their fields without by_user.';
+    expect(hint).toBe(offer);
+    expect(text).toContain('judged helpful as true');
+    const withdrawn = await ada.call('update_queue_items', {
+      queue_id,
+      items: [{ item_id: ids[0], retract: ['helpful'] }],
+    });
+    expect(withdrawn.counts).toEqual({ done: 1 });
+    const { items: left } = await ada.call('query_queue_items', {
+      queue_id,
+      filter: { field: 'helpful', value: true, judged_at_least: 1 },
+    });
+    expect(left).toEqual([]);
+  });
+});
