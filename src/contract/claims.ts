@@ -54,9 +54,8 @@ export const claimEndpoints = {
         .describe('When the first claim of another annotator ends, if fewer items than n were free.'),
     }),
     writes: true,
-    // Repeated, a claim would hold further items; one that says how many to hold in all holds the same.
-    repeatable: true,
-    repeatableWith: z.looseObject({ prolong: z.literal(true) }),
+    // Repeated, a claim would hold further items.
+    repeatable: false,
   }),
   assignQueueItems: endpoint({
     summary: 'Assign items of a queue',

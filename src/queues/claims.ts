@@ -44,7 +44,8 @@ export interface ClaimedItems {
  */
 export async function claimItems(request: ClaimRequest, queue: QueueAccess): Promise<ClaimedItems> {
   const { unsupportedOperations } = queue.service.facts;
-  if (unsupportedOperations.has('claimQueueItems')) return markItems(request, queue);
+  // A board asks again and again; others ask seldom, and the service may have been replaced.
+  if (request.prolong && unsupportedOperations.has('claimQueueItems')) return markItems(request, queue);
   try {
     return await claimAtService(request, queue);
   } catch (error) {

@@ -11,7 +11,7 @@ import type { Tables } from '../storage/database-tables.ts';
 import { inChunks } from '../storage/in-chunks.ts';
 import { isFinishedBy } from '../storage/queue-rows.ts';
 import { inTransaction, type OperationHandler } from './operation.ts';
-import { findItems } from './queue-items.ts';
+import { findItemPage } from './queue-items.ts';
 import { requireQueueRow } from './queues.ts';
 import { conditionsFor, type ItemSelection, selectItems } from './select-items.ts';
 
@@ -62,7 +62,7 @@ export const claimQueueItems: OperationHandler<'claimQueueItems'> = async (
     const free_at = found.length < missing ? await firstEnd(transaction, claimant) : undefined;
     const query = { project_id: body.project_id, sort_by: sortKeysOf(body) };
     const selection = { ...conditions, filter: { ids }, calls: [] };
-    const { items } = ids.length > 0 ? await findItems(transaction, queue, query, selection, budget) : { items: [] };
+    const { items } = ids.length > 0 ? await findItemPage(transaction, queue, query, selection, budget) : { items: [] };
     return { items, held_until, ...(free_at != null && { free_at }) };
   });
 };

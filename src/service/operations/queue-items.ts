@@ -34,7 +34,7 @@ export const queryQueueItems: OperationHandler<'queryQueueItems'> = async (
   const queue = { project_id: body.project_id, queue_id: path.queue_id };
   const conditions = await conditionsFor(database, queue, { filter: body.filter, account, budget });
   const found = await database.read(async (transaction) => {
-    const { items } = await findItems(transaction, queue, body, conditions, budget);
+    const { items } = await findItemPage(transaction, queue, body, conditions, budget);
     return { items: body.include_own_state ? await withOwnStates(transaction, items, account) : items };
   });
   const feedback = body.include_feedback ? await readFeedbackOfItems(database, found.items, budget) : undefined;
@@ -52,7 +52,7 @@ function hasExtensions({ filter, sort_by }: BodyOf<'queryQueueItems'>): boolean 
 }
 
 /** Finds a page of a queue's items. An unknown queue has none. @throws Refusal 413 for a page that is too large. */
-export async function findItems(
+export async function findItemPage(
   transaction: Transaction,
   queue: { project_id: string; queue_id: string },
   body: BodyOf<'queryQueueItems'>,
