@@ -43,7 +43,7 @@ const knownArguments = new Set([
   ...['project_id', 'queue_id', 'limit', 'offset', 'call_id', 'call_trace_id', 'id', 'added_by', 'field', 'direction'],
   ...['annotation_states', 'api_version', 'trials', 'evaluation_name', 'description', 'ref'],
   ...['dataset', 'scorers', 'eval_attributes', 'sort_by', 'path', 'extra_headers', 'template_vars'],
-  ...['max_rows', 'note'],
+  ...['max_rows', 'note', 'guidelines', 'assignees', 'annotator', 'minutes', 'prolong', 'release'],
   ...['model', 'messages', 'temperature', 'top_p', 'n', 'stop', 'max_completion_tokens', 'max_tokens', 'modalities'],
   ...['presence_penalty', 'frequency_penalty', 'stream', 'logit_bias', 'user', 'response_format', 'seed', 'tools'],
   ...['tool_choice', 'logprobs', 'top_logprobs', 'parallel_tool_calls', 'functions', 'function_call'],

@@ -1,4 +1,4 @@
-import { closedRowChars, pageSize, queuePageSize } from './page-sizes.ts';
+import { claimMinutes, closedRowChars, pageSize, queuePageSize } from './page-sizes.ts';
 
 /** A tool and the arguments of a call. */
 export interface ToolCall {
@@ -27,11 +27,22 @@ export const views: readonly View[] = [
     name: 'review',
     title: 'Review board',
     description: "Board on which a person judges a queue's items",
-    tools: ['list_queues', 'review_queue', 'query_queue_items', 'read_call', 'update_queue_items', 'update_queue'],
+    tools: [
+      'list_queues',
+      'review_queue',
+      'claim_queue_items',
+      'query_queue_items',
+      'read_call',
+      'update_queue_items',
+      'update_queue',
+    ],
     firstCall: (args) =>
       args.queue_id === undefined
         ? { name: 'list_queues', arguments: { limit: queuePageSize } }
-        : { name: 'review_queue', arguments: { ...args, limit: pageSize } },
+        : {
+            name: 'claim_queue_items',
+            arguments: { ...args, filter: {}, n: pageSize, minutes: claimMinutes, prolong: true, by_user: true },
+          },
     load: async () => (await import('./view/review/page.html')).default,
   },
   {

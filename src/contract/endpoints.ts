@@ -1,5 +1,6 @@
 import type * as z from 'zod';
 import * as calls from './calls.ts';
+import * as claims from './claims.ts';
 import * as costs from './costs.ts';
 import * as datasets from './datasets.ts';
 import type { PathValues } from './endpoint.ts';
@@ -22,6 +23,7 @@ import * as usage from './usage.ts';
 /** The files of the contract, whose schemas the OpenAPI document lists by their names. */
 export const contractFiles: readonly object[] = [
   calls,
+  claims,
   costs,
   datasets,
   runs,
@@ -45,6 +47,7 @@ export const contractFiles: readonly object[] = [
 export const endpoints = {
   ...queues.queueEndpoints,
   ...items.queueItemEndpoints,
+  ...claims.claimEndpoints,
   ...calls.callEndpoints,
   ...feedback.feedbackEndpoints,
   ...inference.inferenceEndpoints,

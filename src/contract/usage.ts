@@ -45,8 +45,8 @@ const aggregations = z
 const bucket = z.looseObject({ timestamp: z.string(), count: z.int() });
 export type StatsBucket = z.infer<typeof bucket>;
 
-/** Maximum number of calls that one request adds up by operation. */
-export const maxTotalledCalls = 100_000;
+/** Maximum number of calls that one request adds up by operation, which takes about a second. */
+export const maxTotalledCalls = 25_000;
 
 /** The operations that add up what recorded calls used, and how much is stored. */
 export const usageEndpoints = {

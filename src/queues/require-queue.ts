@@ -1,4 +1,5 @@
 import type { ServiceClient } from '../client/service-client.ts';
+import type { ResultOf } from '../contract/endpoints.ts';
 import { pathSegment } from '../contract/identifiers.ts';
 import type { Queue } from '../contract/queues.ts';
 import { HeddleError } from '../core/errors.ts';
@@ -26,8 +27,29 @@ export class UnknownQueueError extends HeddleError {
  * @throws UnknownQueueError whose hint names the nearest queues.
  */
 export async function requireQueue(id: string, project: string, service: ServiceClient): Promise<Queue> {
+  return (await readQueue(id, project, service)).queue;
+}
+
+/** Reads a queue and the numbers of its items. @throws HeddleError as {@link requireQueue} does. */
+export async function requireQueueWithStats(
+  queueId: string,
+  project_id: string,
+  service: ServiceClient,
+): Promise<{ queue: Queue; stats: ResultOf<'queueStats'>['stats'][number] | undefined }> {
+  const { queue, stats } = await readQueue(queueId, project_id, service, { include_stats: 'true' });
+  if (stats) return { queue, stats };
+  const body = { project_id, queue_ids: [queueId], include_own_state: true };
+  return { queue, stats: (await service.call('queueStats', { body })).stats[0] };
+}
+
+async function readQueue(
+  id: string,
+  project: string,
+  service: ServiceClient,
+  more: { include_stats?: 'true' } = {},
+): Promise<ResultOf<'readQueue'>> {
   try {
-    return (await service.call('readQueue', { path: { queue_id: id }, query: { project_id: project } })).queue;
+    return await service.call('readQueue', { path: { queue_id: id }, query: { project_id: project, ...more } });
   } catch (error) {
     if (!(error instanceof HeddleError) || error.code !== 'not_found') throw error;
     const message = `Project ${project} has no queue with the id ${JSON.stringify(shortName(id))}.`;

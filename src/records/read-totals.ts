@@ -2,14 +2,14 @@ import * as z from 'zod';
 import type { ServiceClient } from '../client/service-client.ts';
 import { withFallback } from '../client/with-fallback.ts';
 import type { ResultOf } from '../contract/endpoints.ts';
+import { maxTotalledCalls } from '../contract/usage.ts';
 import { CallTotals, type OperationTotals } from '../core/statistics/call-totals.ts';
 import { sumOf } from '../core/statistics/score-lists.ts';
 import type { SelectedCalls } from './calls-query.ts';
 import { operationName } from './unknown-operation.ts';
 
-/** Calls that one request reads, and that are read in all, where the service does not add them up. */
-const callsPerRequest = 2000;
-const maxReadCalls = 20_000;
+/** Calls that one request reads where the service does not add them up. */
+const callsPerRequest = 2500;
 /** Operations that a result shows; the others are added up together. */
 const maxOperations = 30;
 const otherOperations = 'all others';
@@ -71,7 +71,7 @@ async function addUpNewest(
 ): Promise<Totals> {
   const totals = new CallTotals();
   let has_more = true;
-  for (let offset = 0; has_more && offset < maxReadCalls; offset += callsPerRequest) {
+  for (let offset = 0; has_more && offset < maxTotalledCalls; offset += callsPerRequest) {
     if (offset > 0 && service.remainingMs < reserveMs) break;
     const calls = await service.call('queryCalls', {
       body: {

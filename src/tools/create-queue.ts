@@ -1,6 +1,7 @@
 import * as z from 'zod';
-import type { Queue } from '../contract/queues.ts';
+import { assignees, type Queue, reviewersDescription, reviewersPerItem } from '../contract/queues.ts';
 import { HeddleError } from '../core/errors.ts';
+import { canonicalJson } from '../core/json/canonical-json.ts';
 import {
   definedField,
   type FieldDefinition,
@@ -22,6 +23,8 @@ const input = z.strictObject({
   name: z.string().min(1),
   guidelines: z.string().optional().describe('How annotators should judge.'),
   fields: fieldDefinitions.optional().describe('Without fields, judgements may have any name.'),
+  reviewers_per_item: reviewersPerItem.optional().describe(reviewersDescription),
+  assignees: assignees.optional(),
   project_id: projectArgument('Project of the queue'),
 });
 
@@ -29,6 +32,7 @@ const output = z.object({
   queue_id: z.string(),
   fields: fieldSummaries,
   existed: z.boolean().describe('True if the same queue existed already; then nothing was created.'),
+  warnings: z.array(z.string()).optional(),
 });
 
 type CreatedQueue = z.output<typeof output>;
@@ -37,33 +41,41 @@ export const createQueueTool = defineTool({
   name: 'create_queue',
   title: 'Create queue',
   groups: ['queue'],
-  uses: ['queryQueues', 'createQueue', 'createObject'],
+  uses: ['queryQueues', 'createQueue', 'createObject', 'readQueue'],
   description: `Creates an empty queue with guidelines and fields to judge; repeating it finds the same queue.
 Example: {"name":"Refunds","guidelines":"Judge the answer.","fields":[{"name":"tone","type":"choice","choices":["kind","rude"]}]}`,
   hints: { readOnlyHint: false, destructiveHint: false, idempotentHint: true, openWorldHint: false },
   input,
   output,
 
-  async run({ name, guidelines = '', fields: definitions = [], ...query }, context): Promise<CreatedQueue> {
+  async run(args, context): Promise<CreatedQueue> {
+    const { name, guidelines = '', fields: definitions = [], reviewers_per_item, assignees, ...rest } = args;
     const { service } = context;
-    const project = projectOf(query, context);
+    const project = projectOf(rest, context);
     const namesakes = await queuesNamed(name, project, service);
     const fieldsOfNamesakes = await readFieldsOfQueues(namesakes, service);
     const shown = definitions.length === 0 ? {} : { fields: definitions.map(definedField).map(summarizeField) };
-    const wanted = { name, guidelines, definitions };
-    const differences = namesakes.map((queue, index) => differencesOf(queue, fieldsOfNamesakes[index]!, wanted));
+    const claims = { ...(reviewers_per_item && { reviewers_per_item }), ...(assignees?.length && { assignees }) };
+    const wanted = { name, description: guidelines, ...claims };
+    const differences = namesakes.map((queue, index) =>
+      differencesOf(queue, fieldsOfNamesakes[index]!, wanted, definitions),
+    );
     const same = namesakes.find((_, index) => differences[index]!.length === 0);
-    if (same) return { queue_id: same.id, ...shown, existed: true };
+    const isAsked = Object.keys(claims).length > 0;
+    if (same) return { queue_id: same.id, ...shown, existed: true, ...(isAsked && unkeptWarning(same)) };
     if (namesakes[0]) throw takenName(namesakes[0], differences[0]!);
     const scorer_refs = (await storeFields(definitions, project, service)).map(({ reference }) => reference);
-    const body = { project_id: project, name, description: guidelines, scorer_refs };
-    return { queue_id: (await service.call('createQueue', { body })).id, ...shown, existed: false };
+    const body = { project_id: project, ...wanted, scorer_refs };
+    const { id } = await service.call('createQueue', { body });
+    const query = { project_id: project };
+    const created = isAsked ? await service.call('readQueue', { path: { queue_id: id }, query }) : undefined;
+    return { queue_id: id, ...shown, existed: false, ...(created && unkeptWarning(created.queue)) };
   },
 
-  render({ queue_id, fields, existed }: CreatedQueue) {
+  render({ queue_id, fields, existed, warnings = [] }: CreatedQueue) {
     const asked = fields ? `Fields: ${escapeInvisible(renderFields(fields))}` : 'It has no fields.';
     const verb = existed ? 'The same queue existed already' : 'Created the queue';
-    return `${verb}: ${cell(queue_id)}. ${asked}`;
+    return [`${verb}: ${cell(queue_id)}. ${asked}`, ...warnings.map(escapeInvisible)].join('\n');
   },
 });
 
@@ -76,17 +88,37 @@ function takenName({ id, name }: Queue, differences: readonly string[]): HeddleE
   });
 }
 
+type QueueContent = Pick<Queue, 'name' | 'description' | 'reviewers_per_item' | 'assignees'>;
+
 /** Returns what a queue has other than a new one would. */
 function differencesOf(
   queue: Queue,
   fields: readonly QueueField[],
-  { name, guidelines, definitions }: { name: string; guidelines: string; definitions: readonly FieldDefinition[] },
+  wanted: QueueContent,
+  definitions: readonly FieldDefinition[],
 ): string[] {
-  const isSame =
+  const hasFields =
     fields.length === definitions.length && fields.every((field, n) => isSameField(field, definitions[n]!));
   return [
-    ...(queue.name === name ? [] : ['spelling']),
-    ...((queue.description ?? '') === guidelines ? [] : ['guidelines']),
-    ...(isSame ? [] : ['fields']),
+    ...(queue.name === wanted.name ? [] : ['spelling']),
+    ...((queue.description ?? '') === wanted.description ? [] : ['guidelines']),
+    ...(hasFields ? [] : ['fields']),
+    ...(!keepsClaims(queue) || claimsOf(queue) === claimsOf(wanted) ? [] : ['reviewers']),
   ];
+}
+
+/** Returns who is to judge how often, as text to compare; a queue that says nothing wants one opinion, of anyone. */
+function claimsOf({ reviewers_per_item, assignees }: QueueContent): string {
+  return canonicalJson([reviewers_per_item ?? 1, assignees?.length ? assignees : []]);
+}
+
+/** Returns whether the service of a queue keeps who is to judge: the public one does not send these members. */
+function keepsClaims({ reviewers_per_item }: Queue): boolean {
+  return reviewers_per_item !== undefined;
+}
+
+function unkeptWarning(queue: Queue): { warnings?: string[] } {
+  if (keepsClaims(queue)) return {};
+  const advice = 'pass reviewers_per_item to claim_queue_items';
+  return { warnings: [`This service keeps neither reviewers_per_item nor assignees: ${advice}.`] };
 }

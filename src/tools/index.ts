@@ -1,4 +1,5 @@
 import { addQueueItemsTool } from './add-queue-items.ts';
+import { claimQueueItemsTool } from './claim-queue-items.ts';
 import { createDatasetTool } from './create-dataset.ts';
 import { createEvaluationTool } from './create-evaluation.ts';
 import { createPromptTool } from './create-prompt.ts';
@@ -29,6 +30,7 @@ export const allTools = [
   createQueueTool,
   updateQueueTool,
   addQueueItemsTool,
+  claimQueueItemsTool,
   updateQueueItemsTool,
   reviewQueueTool,
   listObjectsTool,

@@ -53,8 +53,8 @@ const minCallChars = 50;
 /** Length at which a value is cut: values of the default fields, and values that were asked for. */
 const maxDefaultChars = 200;
 const maxFieldChars = 1000;
-/** Number of calls at which counting ends that have a text: a service reads the values of each. */
-const maxCountedByText = 10_000;
+/** Number of calls at which counting ends if a service reads the values of each, for a text or the latency. */
+const maxCountedByValue = 10_000;
 
 export const queryCallsTool = defineTool({
   name: 'query_calls',
@@ -74,7 +74,8 @@ Example: {"filter":{"op_name":"support.answer","text":"refund"},"fields":["input
     for (const [index, { field }] of (sort_by ?? []).entries()) checkSortField(field, index);
     const selected = await selectCalls(filter, project_id, service);
     const { matching, warning } = selected;
-    const limits = filter?.text === undefined ? {} : { limit: maxCountedByText };
+    const readsValues = filter?.text !== undefined || filter?.latency_above !== undefined;
+    const limits = readsValues ? { limit: maxCountedByValue } : {};
     const evaluation_calls =
       offset === 0 ? await countEvaluationCalls(selected, { project_id, ...limits }, service) : undefined;
     const facts = {

@@ -67,7 +67,10 @@ type ItemPage = z.output<typeof output>;
 const defaultFields = ['position_in_queue', 'call_op_name', 'call_started_at', 'call_id'];
 /** Members that were asked for by an argument of their own. */
 const addedFields = ['call_values', 'call_error', 'exception', 'judgements'];
-const columns = ['position_in_queue', 'id', 'annotation_state', ...defaultFields];
+/** The members of items that are shown when nothing else is asked for. */
+export const itemFields = { defaults: defaultFields, always: ['id', 'annotation_state', ...addedFields] };
+/** The columns of a table of items that come first. */
+export const itemColumns = ['position_in_queue', 'id', 'annotation_state', ...defaultFields];
 
 export const queryQueueItemsTool = defineTool({
   name: 'query_queue_items',
@@ -91,9 +94,8 @@ Example: {"queue_id":"support-triage","filter":{"annotation_states":["unstarted"
     const addCalls = include_call ? withCallValues : args.filter?.has_error ? withExceptions : undefined;
     const withValues = addCalls ? await addCalls(items, project, max_value_chars, context) : items;
     const judged = include_judgements ? withJudgements(withValues, feedback) : withValues;
-    const always = ['id', 'annotation_state', ...addedFields];
     const known = Object.keys(queueItem.shape);
-    const { omitted_fields, ...shown } = showRows(judged, { fields, defaults: defaultFields, always, known });
+    const { omitted_fields, ...shown } = showRows(judged, { fields, ...itemFields, known });
     return {
       // Every page of a queue has the same ones.
       ...itemPage({ ...shown, ...(offset === 0 && omitted_fields && { omitted_fields }) }, offset, hasMore),
@@ -112,7 +114,7 @@ Example: {"queue_id":"support-triage","filter":{"annotation_states":["unstarted"
     const omitted = omitted_fields ? ` Further fields: ${omitted_fields.map(cell).join(', ')}.` : '';
     const summary = `${pluralize(items.length, 'item')} from offset ${offset} (${states.join(', ')}).${asOf}${omitted}`;
     const rows = items.map((item) => toItemRow(item, common));
-    return renderPage(summary, rows, columns, next_offset, common && toItemRow(common));
+    return renderPage(summary, rows, itemColumns, next_offset, common && toItemRow(common));
   },
 
   shrink(page, share) {

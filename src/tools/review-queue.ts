@@ -11,7 +11,7 @@ import { itemsFilter } from '../queues/items-filter.ts';
 import { type OwnFeedback, ownFeedback, readOwnFeedback } from '../queues/own-feedback.ts';
 import { itemCounts, ownStateOf } from '../queues/own-progress.ts';
 import { fieldSummaries, readFieldsOfQueues, renderFields, summarizeField } from '../queues/queue-fields.ts';
-import { requireQueue } from '../queues/require-queue.ts';
+import { requireQueueWithStats } from '../queues/require-queue.ts';
 import { rememberFields } from '../queues/shown-items.ts';
 import { errorMember } from '../records/error-member.ts';
 import { cutValue } from '../text/call-values.ts';
@@ -118,13 +118,12 @@ Example: {"queue_id":"support-triage"}`,
       limit === undefined
         ? { items: [], hasMore: false, as_of: service.facts.now() }
         : await readItemPage({ ...query, limit }, access);
-    const queue = await requireQueue(queue_id, project, context.service);
+    const { queue, stats } = await requireQueueWithStats(queue_id, project, service);
     const callIds = page.items.map(({ call_id }) => call_id);
     const [fields = []] = limit === undefined ? [] : await readFieldsOfQueues([queue], context.service);
     if (limit !== undefined) rememberFields(access, page.as_of, fields);
-    const [items, { stats }, feedback] = await Promise.all([
+    const [items, feedback] = await Promise.all([
       withCallValues(page.items.map(withReadableTimes), project, maxValueChars, context),
-      service.call('queueStats', { body: { project_id: project, queue_ids: [queue_id], include_own_state: true } }),
       callIds.length === 0
         ? new Map<string, OwnFeedback>()
         : withFallback(
@@ -133,7 +132,6 @@ Example: {"queue_id":"support-triage"}`,
           ),
     ]);
     const { name, description } = queue;
-    const [counts] = stats;
     const { userId } = service.facts;
     return {
       queue: {
@@ -144,7 +142,7 @@ Example: {"queue_id":"support-triage"}`,
         ...(description && {
           guidelines: limit === undefined ? String(cutValue(description, maxShortChars)) : description,
         }),
-        ...(counts && itemCounts(counts)),
+        ...(stats && itemCounts(stats)),
       },
       ...(fields.length > 0 && { fields: fields.map(summarizeField) }),
       can_write: context.offersTool(writingTool),

@@ -31,7 +31,7 @@ const input = z.strictObject({
     .max(100)
     .optional()
     .describe('Up to 100, each with item_id or call_id.'),
-  filter: itemsFilter.optional().describe('As in query_queue_items, instead of items.'),
+  filter: itemsFilter.optional().describe('As in query_queue_items.'),
   change: change.optional().describe('The change for each item of filter.'),
   as_of: z
     .string()
@@ -41,7 +41,7 @@ const input = z.strictObject({
   expected_state: z.enum(annotationStates).optional().describe('Refuses items in another state.'),
   dry_run: z.boolean().optional(),
   confirm: z.boolean().optional().describe('The user has agreed.'),
-  by_user: z.boolean().optional().describe('The user gave the judgements, not you.'),
+  by_user: z.boolean().optional().describe('The user judges, not you.'),
   project_id: projectArgument('Project of the queue'),
 });
 

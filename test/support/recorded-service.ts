@@ -175,9 +175,9 @@ export async function startRecordedService(): Promise<RecordedService> {
     return { ...rest, ...queue };
   };
 
-  const createQueue = (queue: Record<string, unknown>): object => {
+  const createQueue = ({ project_id, name, description, scorer_refs }: Json): object => {
     const id = `created-${service.queues.length + 1}`;
-    service.queues.unshift({ ...queue, id });
+    service.queues.unshift({ project_id, name, description, scorer_refs, id });
     return { id };
   };
 

@@ -48,7 +48,7 @@ const cases: Case[] = [
   {
     question: 'why a filter may match nothing',
     tool: 'query_queue_items',
-    args: { queue_id, filter: { call_op_name: 'none' } },
+    args: { queue_id, filter: { call_op_name: 'support.answer', started_before: '2001-01-01' } },
     facts: [[/Call summarize_queue by operation and state/, /"hint":"Call summarize_queue by operation and state/]],
   },
   {

@@ -60,6 +60,35 @@ describe('create_queue', () => {
     expect((await call('list_objects', { kind: 'field', name: 'correct', versions: true })).objects).toHaveLength(1);
   });
 
+  it('stores who is to judge how often, and distinguishes queues by it', async () => {
+    const { call } = await connect();
+    const reviewers = { reviewers_per_item: { people: 2, agents: 1 }, assignees: ['ada'] };
+    const { queue_id, warnings } = await call('create_queue', { ...refunds, ...reviewers });
+    expect(warnings).toBeUndefined();
+    expect(await call('create_queue', { ...refunds, ...reviewers })).toMatchObject({ queue_id, existed: true });
+    expect((await call('create_queue', refunds)).error).toMatchObject({
+      code: 'conflict',
+      message: `Nothing was created: queue ${queue_id} has the name "Refunds" already, with other reviewers.`,
+    });
+    const { queue_id: two } = await call('create_queue', { name: 'Two', reviewers_per_item: 2 });
+    await call('add_queue_items', { queue_id: two, call_ids: ['support-0001'] });
+    expect((await call('claim_queue_items', { queue_id: two })).items).toHaveLength(1);
+  });
+
+  it('warns at a service that does not keep who is to judge', async () => {
+    const service = await startRecordedService();
+    const { call } = await connectClient(service.environmentOf('ada'));
+    const { queue_id, warnings } = await call('create_queue', { name: 'Two', reviewers_per_item: 2 });
+    expect(warnings).toEqual([
+      'This service keeps neither reviewers_per_item nor assignees: pass reviewers_per_item to claim_queue_items.',
+    ]);
+    expect(await call('create_queue', { name: 'Two', reviewers_per_item: 2 })).toMatchObject({
+      queue_id,
+      existed: true,
+      warnings,
+    });
+  });
+
   it('ignores a queue whose name only contains the name', async () => {
     const { call } = await connect();
     await call('create_queue', { name: 'Refunds of 2026' });

@@ -156,6 +156,11 @@ describe.each(services)('the filter of items on $name', (service) => {
     expect(await ada.call('summarize_queue', { queue_id: plain })).toMatchObject({ total_items: 1 });
   });
 
+  it('takes a name like a path for a name, which no path of a request has', async () => {
+    const { error } = await ada.call('query_queue_items', { queue_id: '../q' });
+    expect(error).toMatchObject({ code: 'not_found', message: 'Project team/project has no queue "../q".' });
+  });
+
   it('lists the queues of a name that several have', async () => {
     const name = `Twice ${service.name.length}`;
     await ada.call('create_queue', { name });

@@ -249,20 +249,20 @@ describe('query_calls', () => {
   it('adds up the newest calls itself where the service does not, and says that there are more', async () => {
     const service = await startRecordedService();
     const summary = { usage: { small: { total_tokens: 2 } }, weave: { latency_ms: 500 } };
-    service.calls = Array.from({ length: 20_001 }, (_, n) => ({ id: `c${n}`, op_name: 'answer', summary }));
+    service.calls = Array.from({ length: 25_001 }, (_, n) => ({ id: `c${n}`, op_name: 'answer', summary }));
     const { call } = await connectClient(service.environmentOf('ada'));
     const { totals, text } = await call('query_calls', { totals: true });
     expect(totals).toEqual({
-      calls: 20_000,
-      tokens: 40_000,
-      partial: 'the newest 20000 calls; more match',
+      calls: 25_000,
+      tokens: 50_000,
+      partial: 'the newest 25000 calls; more match',
       unpriced_models: ['small'],
       operations: [
-        { operation: 'answer', calls: 20_000, tokens: 40_000, latency_seconds: 0.5, p95_latency_seconds: 0.5 },
+        { operation: 'answer', calls: 25_000, tokens: 50_000, latency_seconds: 0.5, p95_latency_seconds: 0.5 },
       ],
     });
     expect(text).toContain(
-      'Totals (of the newest 20000 calls; more match): calls 20000, tokens 40000. No price is known for small.',
+      'Totals (of the newest 25000 calls; more match): calls 25000, tokens 50000. No price is known for small.',
     );
   });
 

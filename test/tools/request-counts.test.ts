@@ -36,7 +36,17 @@ async function connectCounted(
 const connect = (service: EitherService) => connectCounted(service.url, service.environmentOf('ada'));
 
 const expected = {
-  'the embedded service': { page: 1, board: 6, nextPage: 5, judgement: 3, items: [6, 5, 5], filter: 5, retraction: 3 },
+  'the embedded service': {
+    page: 1,
+    board: 5,
+    nextPage: 4,
+    judgement: 3,
+    items: [6, 5, 5],
+    filter: 5,
+    retraction: 3,
+    claimedBoard: [undefined, 6],
+    prolonging: 1,
+  },
   // It has no batch of states, which is asked for once, and sends feedback separately from items.
   'the recorded public service': {
     page: 2,
@@ -47,6 +57,9 @@ const expected = {
     items: [8, 12, 56],
     filter: 56,
     retraction: 4,
+    // The board is not claimed there; the failed claim is one request, once.
+    claimedBoard: ['unsupported', 9],
+    prolonging: 0,
   },
 };
 
@@ -72,6 +85,18 @@ describe.each(services)('requests to $name', (service) => {
     const { counts: results } = await call('update_queue_items', { queue_id, items, as_of, by_user: true });
     expect(results).toEqual({ done: 1 });
     expect(count()).toBe(counts.judgement);
+  });
+
+  it('claim the items of a page of the board, and read them', async () => {
+    const { queue_id } = await createQueue(service, bulkCalls(50));
+    const { call, count } = await connect(service);
+    const claim = { queue_id, filter: {}, n: 50, minutes: 15, prolong: true, by_user: true };
+    const { items, error } = await call('claim_queue_items', claim);
+    const ids = items?.map(({ id }: { id: string }) => id);
+    await call('review_queue', { queue_id, limit: 100, ...(ids && { filter: { ids } }) });
+    expect([error?.code, count()]).toEqual(counts.claimedBoard);
+    await call('claim_queue_items', claim);
+    expect(count()).toBe(counts.prolonging);
   });
 
   it('change 1, 5 and 50 items as they were shown', async () => {

@@ -18,7 +18,7 @@ export type ProjectGrants = 'all' | readonly string[];
 const projectHint = 'Write each project as entity/project.';
 
 /** Stands for all projects in the table of grants. It cannot be the id of a project. */
-const everyProject = '*';
+export const everyProject = '*';
 
 /**
  * Creates a stored account with random 256-bit secrets, of which the storage keeps only the hash.

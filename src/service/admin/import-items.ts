@@ -319,6 +319,7 @@ async function completeJudged(
       : [...people.get(call_id)!].map((annotator_user_id) => ({
           item_id: id,
           annotator_user_id,
+          annotator_kind: 'person' as const,
           annotation_state,
           created_at: now,
           updated_at: now,

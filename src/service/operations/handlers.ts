@@ -1,5 +1,6 @@
 import type { EndpointName } from '../../contract/endpoints.ts';
 import * as calls from './calls.ts';
+import * as claims from './claims.ts';
 import * as costs from './costs.ts';
 import * as datasets from './datasets.ts';
 import * as evaluationRuns from './evaluation-runs.ts';
@@ -21,6 +22,7 @@ import * as usage from './usage.ts';
 /** The handler of each operation, which a file of this folder exports under its name; an operation without one does not compile. */
 export const handlers: { [Name in EndpointName]: OperationHandler<Name> } = {
   ...calls,
+  ...claims,
   ...costs,
   ...datasets,
   ...evaluationRuns,

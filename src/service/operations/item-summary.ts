@@ -42,7 +42,12 @@ export const summarizeQueueItems: OperationHandler<'summarizeQueueItems'> = asyn
 
 async function groupByJudgements(database: Database, input: SummaryInput): Promise<Summary> {
   const { path, body, budget, conditions } = input;
-  const ofQueue = { project_id: body.project_id, queue_id: path.queue_id, types: body.judgement_types! };
+  const ofQueue = {
+    project_id: body.project_id,
+    queue_id: path.queue_id,
+    types: body.judgement_types!,
+    withValues: true,
+  };
   const judgements = await readJudgements(database, ofQueue, budget);
   const { numbersOfCalls, disputed } = await compareJudgements(judgements, input);
   const groups: ItemGroup[] = [];

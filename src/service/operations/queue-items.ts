@@ -15,6 +15,7 @@ import { Refusal } from '../../core/http/refusal.ts';
 import { shortTimestamp, withoutZone } from '../../core/timestamps.ts';
 import { addItems } from '../admin/import-items.ts';
 import type { RequestBudget } from '../request-budget.ts';
+import { endClaim } from '../storage/claim-rows.ts';
 import type { Database, Transaction } from '../storage/database.ts';
 import type { Tables } from '../storage/database-tables.ts';
 import { inChunks } from '../storage/in-chunks.ts';
@@ -50,7 +51,8 @@ function hasExtensions({ filter, sort_by }: BodyOf<'queryQueueItems'>): boolean 
   );
 }
 
-async function findItems(
+/** Finds a page of a queue's items. An unknown queue has none. @throws Refusal 413 for a page that is too large. */
+export async function findItems(
   transaction: Transaction,
   queue: { project_id: string; queue_id: string },
   body: BodyOf<'queryQueueItems'>,
@@ -262,17 +264,18 @@ async function setProgress(
     throw new Refusal(400, `Invalid state transition from ${current} to ${annotation_state}`);
   }
   const updated_at = new Date().toISOString();
+  const isFinished = annotation_state !== 'in_progress';
+  const annotator_kind = (isFinished ? await endClaim(transaction, item_id, account) : undefined) ?? 'person';
+  const change = { annotation_state, annotator_kind, updated_at };
   await transaction
     .insertInto('annotator_progress')
-    .values({ item_id, annotator_user_id: account, annotation_state, created_at: updated_at, updated_at })
-    .onConflict((conflict) =>
-      conflict.columns(['item_id', 'annotator_user_id']).doUpdateSet({ annotation_state, updated_at }),
-    )
+    .values({ item_id, annotator_user_id: account, created_at: updated_at, ...change })
+    .onConflict((conflict) => conflict.columns(['item_id', 'annotator_user_id']).doUpdateSet(change))
     .execute();
   // updated_at stays: it tells when the item itself changed.
-  const change = { annotation_state, annotator_user_id: account };
-  await transaction.updateTable('queue_items').set(change).where('id', '=', item_id).execute();
-  return toItem({ ...item, ...change });
+  const shown = { annotation_state, annotator_user_id: account };
+  await transaction.updateTable('queue_items').set(shown).where('id', '=', item_id).execute();
+  return toItem({ ...item, ...shown });
 }
 
 function toItem(row: Tables['queue_items'], position: number | null = null): QueueItem {

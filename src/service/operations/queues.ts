@@ -6,7 +6,7 @@ import type { Transaction } from '../storage/database.ts';
 import type { Tables } from '../storage/database-tables.ts';
 import { newIds } from '../storage/ids.ts';
 import { inChunks } from '../storage/in-chunks.ts';
-import { findQueue, isFinishedBy, newQueue } from '../storage/queue-rows.ts';
+import { findQueue, isFinishedBy, newQueue, storedMembers } from '../storage/queue-rows.ts';
 import { totalOrder } from '../storage/total-order.ts';
 import { inTransaction } from './operation.ts';
 
@@ -30,9 +30,13 @@ export const queryQueues = inTransaction('queryQueues', async (transaction, { bo
  * Reads one queue.
  * @throws Refusal 404 when the project has no queue with this id.
  */
-export const readQueue = inTransaction('readQueue', async (transaction, { path, query }) => ({
-  queue: toQueue(await requireQueueRow(transaction, query.project_id, path.queue_id)),
-}));
+export const readQueue = inTransaction('readQueue', async (transaction, { path, query, account }) => {
+  const { project_id, include_stats } = query;
+  const queue = toQueue(await requireQueueRow(transaction, project_id, path.queue_id));
+  if (!include_stats) return { queue };
+  const [stats] = await countItems(transaction, project_id, [queue.id], account);
+  return { queue, ...(stats && { stats }) };
+});
 
 /** Returns the row of a queue. @throws Refusal 404 when the project has no queue with this id. */
 export async function requireQueueRow(
@@ -48,13 +52,15 @@ export async function requireQueueRow(
 /** Creates an empty queue; its name need not be unique. */
 export const createQueue = inTransaction('createQueue', async (transaction, { body, account }) => {
   const [id = ''] = newIds(1);
-  const { project_id, name, scorer_refs } = body;
+  const { project_id, name, scorer_refs, reviewers_per_item, assignees } = body;
   const queue = newQueue({
     project_id,
     id,
     name,
     description: body.description ?? '',
     scorer_refs,
+    reviewers_per_item,
+    assignees,
     created_by: account,
   });
   await transaction.insertInto('queues').values(queue).execute();
@@ -66,11 +72,11 @@ export const createQueue = inTransaction('createQueue', async (transaction, { bo
  * @throws Refusal 404 when the project has no queue with this id.
  */
 export const updateQueue = inTransaction('updateQueue', async (transaction, { path, body }) => {
-  const { project_id, name, description, scorer_refs } = body;
+  const { project_id, name, description, scorer_refs, reviewers_per_item, assignees } = body;
   return changeQueue(transaction, path.queue_id, project_id, {
     ...(name != null && { name }),
     ...(description != null && { description }),
-    ...(scorer_refs != null && { scorer_refs: JSON.stringify(scorer_refs) }),
+    ...storedMembers({ scorer_refs, reviewers_per_item, assignees }),
   });
 });
 
@@ -103,8 +109,18 @@ async function changeQueue(
  * Counts the items of queues, in the order of the request. An item counts as completed once any annotator has completed
  * or skipped it; unknown queues are empty.
  */
-export const queueStats = inTransaction('queueStats', async (transaction, { body, account }) => {
-  const counts = await inChunks(body.queue_ids, (ids) =>
+export const queueStats = inTransaction('queueStats', async (transaction, { body, account }) => ({
+  stats: await countItems(transaction, body.project_id, body.queue_ids, body.include_own_state ? account : undefined),
+}));
+
+/** Counts the items of queues, and those that an annotator has finished if one is given. */
+async function countItems(
+  transaction: Transaction,
+  project_id: string,
+  queueIds: readonly string[],
+  annotator: string | undefined,
+): Promise<ResultOf<'queueStats'>['stats']> {
+  const counts = await inChunks(queueIds, (ids) =>
     transaction
       .selectFrom('queue_items')
       .innerJoin('queues', (join) =>
@@ -129,31 +145,34 @@ export const queueStats = inTransaction('queueStats', async (transaction, { body
           )
           .as('completed'),
       ])
-      .$if(body.include_own_state === true, (query) =>
+      .$if(annotator !== undefined, (query) =>
         query.select(({ fn }) =>
           fn
             .countAll<number>()
-            .filterWhere((builder) => isFinishedBy(account, builder))
+            .filterWhere((builder) => isFinishedBy(annotator!, builder))
             .as('own'),
         ),
       )
-      .where('queue_items.project_id', '=', body.project_id)
+      .where('queue_items.project_id', '=', project_id)
       .where('queue_id', 'in', ids)
       .where('queue_items.deleted_at', 'is', null)
       .groupBy('queue_id')
       .execute(),
   );
   const stats = new Map(counts.map((count) => [count.queue_id, count]));
-  return {
-    stats: body.queue_ids.map((queue_id) => {
-      // PostgreSQL's driver returns counts as strings.
-      const { total = 0, completed = 0, own = 0 } = stats.get(queue_id) ?? {};
-      const counted = { total_items: Number(total), completed_items: Number(completed) };
-      return { queue_id, ...counted, ...(body.include_own_state && { own_completed_items: Number(own) }) };
-    }),
-  };
-});
+  return queueIds.map((queue_id) => {
+    // PostgreSQL's driver returns counts as strings.
+    const { total = 0, completed = 0, own = 0 } = stats.get(queue_id) ?? {};
+    const counted = { total_items: Number(total), completed_items: Number(completed) };
+    return { queue_id, ...counted, ...(annotator !== undefined && { own_completed_items: Number(own) }) };
+  });
+}
 
-function toQueue(row: Tables['queues']): Queue {
-  return { ...row, scorer_refs: JSON.parse(row.scorer_refs) };
+function toQueue({ reviewers_per_item, assignees, ...row }: Tables['queues']): Queue {
+  return {
+    ...row,
+    scorer_refs: JSON.parse(row.scorer_refs),
+    reviewers_per_item: JSON.parse(reviewers_per_item ?? 'null'),
+    assignees: JSON.parse(assignees ?? 'null'),
+  };
 }

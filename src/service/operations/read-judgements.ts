@@ -13,13 +13,15 @@ const rowsPerTurn = 5000;
 const bytesPerRow = 500;
 const bytesPerChar = 2;
 
-type DatedKey = FeedbackKey & Pick<Tables['feedback'], 'created_at' | 'feedback_type'>;
+type DatedKey = FeedbackKey & Pick<Tables['feedback'], 'created_at' | 'feedback_type' | 'creator'>;
 
 /** A queue, and the beginnings of the types of feedback that are judgements in it; the rest of a type is the field. */
 interface JudgementsOfQueue {
   project_id: string;
   queue_id: string;
   types: readonly string[];
+  /** False where nobody looks at the values, which take most of the time to read. */
+  withValues: boolean;
 }
 
 /** A judgement that counts, as far as it is known: a later one of the same annotator takes its place. */
@@ -40,25 +42,30 @@ export async function readJudgements(
   queue: JudgementsOfQueue,
   budget: RequestBudget,
 ): Promise<JudgementInQueue[]> {
-  const { project_id, types } = queue;
+  const { project_id, types, withValues } = queue;
   const latest = new Map<string, JudgementInQueue>();
+  const add = (given: Parameters<typeof judgementOf>[0], type: string): void => {
+    const judgement = judgementOf(given, type);
+    const { call_id, field, user, creator, heldBytes } = judgement;
+    budget.hold(heldBytes, 'ask without conditions on judgements, and count by operation and state only');
+    const place = JSON.stringify([call_id, field, user, creator]);
+    budget.release(latest.get(place)?.heldBytes ?? 0);
+    // A later judgement keeps the place of the first one.
+    latest.set(place, judgement);
+  };
   for await (const keys of readFeedbackKeys(database, queue, budget)) {
-    const typesOfKeys = new Map<FeedbackKey, string>();
+    const typesOfKeys = new Map<DatedKey, string>();
     for (const key of keys) {
       const type = types.find((beginning) => key.feedback_type.startsWith(beginning));
       if (type !== undefined) typesOfKeys.set(key, type);
     }
+    if (!withValues) {
+      for (const [key, type] of typesOfKeys) add(key, type);
+      continue;
+    }
     for (const batch of feedbackBatches([...typesOfKeys.keys()])) {
       const feedback = await readFeedbackByKeys(database, project_id, batch, budget);
-      for (const [key, found] of feedback) {
-        const judgement = judgementOf(found, typesOfKeys.get(key)!);
-        const { call_id, field, user, creator, heldBytes } = judgement;
-        budget.hold(heldBytes, 'ask without conditions on judgements, and count by operation and state only');
-        const place = JSON.stringify([call_id, field, user, creator]);
-        budget.release(latest.get(place)?.heldBytes ?? 0);
-        // A later judgement keeps the place of the first one.
-        latest.set(place, judgement);
-      }
+      for (const [key, found] of feedback) add(found, typesOfKeys.get(key as DatedKey)!);
       budget.release(totalMemoryOf(batch));
     }
   }
@@ -78,7 +85,7 @@ async function* readFeedbackKeys(
     const keys = await database.read((transaction) => {
       const page = transaction
         .selectFrom('feedback')
-        .select(['id', 'weave_ref', 'feedback_type', 'created_at', 'wb_user_id', 'memory_bytes'])
+        .select(['id', 'weave_ref', 'feedback_type', 'created_at', 'creator', 'wb_user_id', 'memory_bytes'])
         .where('project_id', '=', project_id)
         .where('queue_id', '=', queue_id)
         .orderBy('created_at')
@@ -97,7 +104,13 @@ async function* readFeedbackKeys(
 }
 
 function judgementOf(
-  { weave_ref, feedback_type, payload, wb_user_id, creator }: StoredFeedback,
+  {
+    weave_ref,
+    feedback_type,
+    payload,
+    wb_user_id,
+    creator,
+  }: Pick<StoredFeedback, 'weave_ref' | 'feedback_type' | 'payload' | 'wb_user_id' | 'creator'>,
   type: string,
 ): JudgementInQueue {
   const value = JSON.stringify(payload?.value);

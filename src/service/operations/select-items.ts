@@ -39,7 +39,7 @@ interface FilterRequest {
 const rowsPerTurn = 5000;
 const bytesPerRow = 500;
 /** Calls whose texts are searched together. */
-const callsPerSearch = 500;
+const callsPerSearch = 1000;
 const bytesPerId = 200;
 
 /**
@@ -64,7 +64,8 @@ export async function conditionsFor(
 
 async function addJudgedCalls(conditions: ItemSelection, queue: QueueKey, budget: RequestBudget): Promise<void> {
   const { filter, account, database, calls } = conditions;
-  const stored = await readJudgements(database, { ...queue, types: judgementTypes }, budget);
+  const withValues = filter.value != null || filter.disagreement != null;
+  const stored = await readJudgements(database, { ...queue, types: judgementTypes, withValues }, budget);
   const judgements: (ReturnType<typeof annotatorOf> & { call_id: string; field: string; value: unknown })[] = [];
   for (const { user, creator, value, heldBytes, call_id, field } of stored) {
     await budget.scan(heldBytes, 4);

@@ -112,6 +112,8 @@ export interface ConditionColumns {
   texts?: readonly string[];
   /** Columns with times, and how many microseconds their values are multiples of. */
   times?: Readonly<Record<string, number>>;
+  /** The SQL of numbers that the service derives from columns, by their paths. */
+  numbers?: Readonly<Record<string, string>>;
   /** Columns with the JSON of a member. */
   json?: readonly string[];
   /** Columns whose members below these paths are elsewhere, so that the JSON of the column does not have them. */
@@ -337,6 +339,7 @@ class Compiler {
     this.#columns = {
       texts: [],
       times: {},
+      numbers: {},
       json: [],
       elsewhere: [],
       caseInsensitiveLike: 'like',
@@ -465,9 +468,17 @@ class Compiler {
     const narrowing = operator === '$lt' || operator === '$lte' ? before : since;
     return asOperand({
       accepts,
-      ...(first === undefined ? unnarrowed : narrowing(path, first)),
+      ...(first === undefined ? this.#above(path, right!.literal, operator) : narrowing(path, first)),
       ...readByOperands([left!, right!]),
     });
+  }
+
+  /** Narrows records to those with a derived number that may be above a literal. */
+  #above(path: string, literal: unknown, operator: string): Narrowing {
+    const number = ownMember(this.#columns.numbers, path);
+    if (number === undefined || typeof literal !== 'number' || !operator.startsWith('$gt')) return unnarrowed;
+    // The engines may round in another way.
+    return { parts: [{ condition: sql<SqlBool>`${sql.raw(number)} >= ${Math.floor(literal) - 1}` }], isExact: false };
   }
 
   #contains(value: unknown): Operand {

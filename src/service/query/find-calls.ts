@@ -75,10 +75,11 @@ function planOf(
   { project_id, filter, query, expand_columns }: CallsSelection,
   { budget, maySee = () => false, sortFields = [] }: QueryAccess & { sortFields?: readonly string[] },
 ): Plan {
-  const { caseInsensitiveLike } = database;
+  const { caseInsensitiveLike, memberIndexes } = database;
   const columns = {
     texts: textColumns,
     times: { started_at: 1, ended_at: 1 },
+    numbers: { 'summary.weave.latency_ms': memberIndexes.latency.number },
     json: ['inputs', 'output', 'attributes'],
     elsewhere: expand_columns ?? [],
     caseInsensitiveLike,

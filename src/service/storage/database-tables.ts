@@ -1,3 +1,4 @@
+import type { AnnotatorKind } from '../../contract/claims.ts';
 import type { AnnotationState } from '../../contract/queue-items.ts';
 
 /** A column. `Value` is the type of its values in rows. */
@@ -12,6 +13,7 @@ const text: Column<string> = { type: 'text', isRequired: true };
 const optionalText: Column<string | null> = { type: 'text', isRequired: false };
 const state: Column<AnnotationState> = { type: 'text', isRequired: true };
 const kind: Column<'object' | 'op'> = { type: 'text', isRequired: true };
+const annotatorKind: Column<AnnotatorKind> = { type: 'text', isRequired: true };
 const integer: Column<number> = { type: 'integer', isRequired: true };
 const double: Column<number> = { type: 'double precision', isRequired: true };
 const bytes: Column<Uint8Array> = { type: 'bytes', isRequired: true };
@@ -92,6 +94,8 @@ export const tables = {
       name: text,
       description: optionalText,
       scorer_refs: text,
+      reviewers_per_item: optionalText,
+      assignees: optionalText,
       ...origin,
       updated_at: text,
       deleted_at: optionalText,
@@ -244,10 +248,27 @@ export const tables = {
   ),
   /** Each annotator's progress with each item. */
   annotator_progress: table(
-    { item_id: text, annotator_user_id: text, annotation_state: state, created_at: text, updated_at: text },
+    {
+      item_id: text,
+      annotator_user_id: text,
+      annotator_kind: annotatorKind,
+      annotation_state: state,
+      created_at: text,
+      updated_at: text,
+    },
     'item_id, annotator_user_id',
     { constraints: ['foreign key (item_id) references queue_items (id)'] },
   ),
+  /** Who has which item, and until when. Claims that have ended are kept until someone else claims the item. */
+  item_claims: table(
+    { item_id: text, account: text, annotator_kind: annotatorKind, annotator: text, held_until: text },
+    'item_id, account',
+    { constraints: ['foreign key (item_id) references queue_items (id)'] },
+  ),
+  /** The annotators who alone may claim an item. */
+  item_assignees: table({ item_id: text, annotator: text }, 'item_id, annotator', {
+    constraints: ['foreign key (item_id) references queue_items (id)'],
+  }),
   feedback: table(
     {
       project_id: text,

@@ -1,17 +1,39 @@
 import type { ExpressionBuilder } from 'kysely';
 import { finishedStates } from '../../contract/queue-items.ts';
+import type { Queue } from '../../contract/queues.ts';
 import type { Transaction } from './database.ts';
 import type { Tables } from './database-tables.ts';
 
 /** Returns the row of a queue that is created now. */
 export function newQueue({
   scorer_refs,
+  reviewers_per_item,
+  assignees,
   ...queue
-}: Pick<Tables['queues'], 'project_id' | 'id' | 'name' | 'description' | 'created_by'> & {
-  scorer_refs: readonly string[];
-}): Tables['queues'] {
+}: Pick<Tables['queues'], 'project_id' | 'id' | 'name' | 'description' | 'created_by'> &
+  QueueMembers & { scorer_refs: readonly string[] }): Tables['queues'] {
   const now = new Date().toISOString();
-  return { ...queue, scorer_refs: JSON.stringify(scorer_refs), created_at: now, updated_at: now, deleted_at: null };
+  return {
+    ...queue,
+    scorer_refs: JSON.stringify(scorer_refs),
+    reviewers_per_item: null,
+    assignees: null,
+    ...storedMembers({ reviewers_per_item, assignees }),
+    created_at: now,
+    updated_at: now,
+    deleted_at: null,
+  };
+}
+
+/** Members of a queue that are stored as JSON. */
+type QueueMembers = Partial<Pick<Queue, 'reviewers_per_item' | 'assignees'>> & {
+  scorer_refs?: readonly string[] | null | undefined;
+};
+
+/** Returns the columns of those members of a queue that are given and not null. */
+export function storedMembers(members: QueueMembers): Partial<Tables['queues']> {
+  const given = Object.entries(members).filter(([, value]) => value != null);
+  return Object.fromEntries(given.map(([name, value]) => [name, JSON.stringify(value)]));
 }
 
 /** Returns the row of a queue that is not deleted; undefined if there is none. */

@@ -65,6 +65,8 @@ describe('queues', () => {
       created_by: 'tester',
       updated_at: time,
       deleted_at: null,
+      reviewers_per_item: null,
+      assignees: null,
     };
     const read = await get(`/annotation_queues/${id}?project_id=p%2Fq`);
     expect(read).toMatchObject({ status: 200, body: { queue } });
@@ -157,6 +159,8 @@ describe('queues', () => {
           created_by: 'tester',
           updated_at: time,
           deleted_at: null,
+          reviewers_per_item: null,
+          assignees: null,
         },
       },
     ]);
@@ -167,6 +171,10 @@ describe('queues', () => {
       scorer_refs: [],
     });
     expect((await put({})).body.queue).toMatchObject({ name: 'after', description: '' });
+    const reviewers = { reviewers_per_item: { people: 2, agents: 1 }, assignees: ['ada'] };
+    expect((await put(reviewers)).body.queue).toMatchObject(reviewers);
+    const cleared = { reviewers_per_item: 3, assignees: [] };
+    expect((await put(cleared)).body.queue).toMatchObject(cleared);
   });
 
   it('deletes a queue, whose items are then not found either', async () => {

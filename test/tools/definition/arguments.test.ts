@@ -29,7 +29,7 @@ describe('parseArguments', () => {
       ['arguments', 'project_id'],
       'string_pattern_mismatch',
     ],
-    ['query_queue_items', { queue_id: '../q' }, ['arguments', 'queue_id'], 'value_error'],
+    ['query_queue_items', { queue_id: '' }, ['arguments', 'queue_id'], 'greater_than_equal'],
     ['query_queue_items', [], ['arguments'], 'object_type'],
     ['run_inference', { messages: [] }, ['arguments', 'model'], 'missing'],
     ['run_inference', { model: 'm', path: '/../../v2/x' }, ['arguments', 'path'], 'value_error'],

@@ -3,6 +3,9 @@ import type { ReviewFilter } from '../../../tools/review-queue.ts';
 /** The choices among which a person switches: what they have not finished, or everything. `given` stands for states that the model asked for. */
 export type FilterKind = 'todo' | 'all' | 'given';
 
+/** The filter of a board that was opened without one. */
+export const toDo: ReviewFilter = { unfinished_by_me: true };
+
 /** Returns the kind of a filter; further conditions, like an operation, do not count. */
 export function kindOf({ annotation_states = [], unfinished_by_me, unjudged_by_me }: ReviewFilter): FilterKind {
   if (annotation_states.length > 0 || unjudged_by_me) return 'given';
@@ -18,5 +21,5 @@ export function filterOf(kind: FilterKind, current: ReviewFilter, given: ReviewF
     unjudged_by_me: _unjudged,
     ...conditions
   } = current;
-  return kind === 'todo' ? { ...conditions, unfinished_by_me: true } : conditions;
+  return kind === 'todo' ? { ...conditions, ...toDo } : conditions;
 }

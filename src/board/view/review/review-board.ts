@@ -1,21 +1,22 @@
 import { type ComponentChild, render } from 'preact';
 import type { GivenFeedback } from '../../../queues/judgements.ts';
 import type { FieldDefinition } from '../../../queues/queue-fields.ts';
+import type { Claim } from '../../../tools/claim-queue-items.ts';
 import type { QueuePage } from '../../../tools/list-queues.ts';
 import type { CallResult } from '../../../tools/read-call.ts';
-import type { Review, ReviewedItem } from '../../../tools/review-queue.ts';
+import type { Review, ReviewedItem, ReviewFilter } from '../../../tools/review-queue.ts';
 import type { ChangedQueue } from '../../../tools/update-queue.ts';
 import type { UpdateResult } from '../../../tools/update-queue-items.ts';
-import { pageSize, queuePageSize } from '../../page-sizes.ts';
+import { claimMinutes, pageSize, queuePageSize } from '../../page-sizes.ts';
 import { describeFailure } from '../shared/describe-error.ts';
-import { type Arguments, dataOf, type ToolResult } from '../shared/host.ts';
+import { type Arguments, dataOf, ToolFailure, type ToolResult } from '../shared/host.ts';
 import { countOf } from '../shared/labels.ts';
 import { connecting, View } from '../shared/view.ts';
 import { plainText } from '../shared/visible-text.ts';
 import { isCut } from '../values/value-view.ts';
 import { draftedChange, emptyDraft, isEmpty } from './draft.ts';
 import { DraftStore } from './draft-store.ts';
-import { type FilterKind, filterOf } from './filters.ts';
+import { type FilterKind, filterOf, kindOf, toDo } from './filters.ts';
 import { listenToKeys } from './keyboard.ts';
 import {
   acceptSuggestions,
@@ -31,10 +32,12 @@ import {
   selectAll,
   stagedCards,
   takeBack,
+  toDoOf,
   type Whole,
   withCard,
   withFirstItems,
   withForeignDraft,
+  withHeld,
   withMoreItems,
   withReread,
   withRestored,
@@ -45,6 +48,8 @@ import {
 const maxUnasked = 20;
 /** Pages that are loaded at most to find the items of restored drafts. */
 const maxRestoredPages = 20;
+/** Items that review_queue returns at most. */
+const maxShownAtOnce = 100;
 /** Characters of a value that is shown whole: in a chat, which limits results, and in a browser. */
 const maxWholeChars = 30_000;
 const maxWholeCharsInBrowser = 1_000_000;
@@ -55,6 +60,8 @@ export class Board extends View<ReviewState> {
   /** The page that is being loaded, and the keys that wait for its first card. */
   #loading: Promise<void> | undefined;
   #waiting: (() => void)[] | undefined;
+  /** When the claims on the items are prolonged with the next change; never if there are none. */
+  #prolongAtMs = Infinity;
 
   /** @param draw returns the page for the state of the board. */
   constructor(root: HTMLElement, draw: (board: Board) => ComponentChild[]) {
@@ -84,6 +91,7 @@ export class Board extends View<ReviewState> {
     const { cards } = this.state;
     super.update(change, ...args);
     if (this.state.cards !== cards) this.#keepDrafts(cards);
+    if (Date.now() > this.#prolongAtMs) void this.#prolong();
   }
 
   override get keptSentence(): string {
@@ -243,7 +251,9 @@ export class Board extends View<ReviewState> {
     const { current } = this.state;
     this.update(withRestored, drafts);
     const countMissing = (): number => [...drafts.keys()].filter((id) => !this.state.cards.has(id)).length;
-    for (let page = 1; page < maxRestoredPages && countMissing() > 0; page += 1) {
+    // What the person had claimed is on the first page.
+    const pages = this.#prolongAtMs === Infinity ? maxRestoredPages : 1;
+    for (let page = 1; page < pages && countMissing() > 0; page += 1) {
       const { size } = this.state.cards;
       await this.#loadNextPage();
       if (this.state.cards.size === size) break;
@@ -266,7 +276,7 @@ export class Board extends View<ReviewState> {
   #loadNextPage(): Promise<void> {
     if (this.state.page?.next_offset === undefined) return Promise.resolve();
     this.#loading ??= this.loadFurther(async () => {
-      this.update(withMoreItems, await this.#review({ offset: nextOffset(this.state) }));
+      this.update(withMoreItems, await this.#loadItems({ offset: nextOffset(this.state) }));
       this.update(withRestored, this.#store.read());
     }).finally(() => {
       this.#loading = undefined;
@@ -326,17 +336,60 @@ export class Board extends View<ReviewState> {
   }
 
   async #loadPage(more: Arguments = {}): Promise<void> {
-    this.#show(await this.#review(more));
+    this.#show(await this.#loadItems(more));
+  }
+
+  /** Loads items that are not shown yet. Those to do are claimed first, so that no one else judges them meanwhile. */
+  async #loadItems(more: Arguments): Promise<Review> {
+    const filter = (more.filter ?? this.state.page?.filter ?? this.arguments?.filter ?? toDo) as ReviewFilter;
+    const { offset = 0 } = more as { offset?: number };
+    const n = offset + pageSize;
+    const held = kindOf(filter) === 'todo' ? await this.#claim(filter, n) : undefined;
+    if (!held) return this.#review(more);
+    const ids = held.filter((id) => offset === 0 || !this.state.cards.has(id)).slice(0, maxShownAtOnce);
+    // Without items, the page still says what queue this is.
+    const page = await this.#review(ids.length > 0 ? { filter: { ids }, limit: maxShownAtOnce } : { limit: 1 });
+    const items = ids.length > 0 ? page.items : [];
+    const mayFollow = held.length >= n && toDoOf(page.queue) > held.length;
+    return { ...page, filter, items, next_offset: mayFollow ? n : undefined };
+  }
+
+  /** Claims items for the person, who then has up to `n` of them, and prolongs the claims. Returns the ids; undefined if nothing can be claimed. */
+  async #claim({ unfinished_by_me: _, ...filter }: ReviewFilter, n: number): Promise<string[] | undefined> {
+    this.#prolongAtMs = Date.now() + claimMinutes * 20_000;
+    try {
+      const { items } = await this.call<Claim>('claim_queue_items', {
+        ...this.#queue,
+        filter,
+        n,
+        minutes: claimMinutes,
+        prolong: true,
+        by_user: true,
+      });
+      return items.map(({ id }) => id as string);
+    } catch (error) {
+      // The service has no claims, or the tool is not offered.
+      if (!(error instanceof ToolFailure) || !/^(unsupported|host)$/.test(error.code)) throw error;
+      this.#prolongAtMs = Infinity;
+      return undefined;
+    }
+  }
+
+  async #prolong(): Promise<void> {
+    const held = await this.#claim({}, 0).catch(() => undefined);
+    if (held && this.state.kind === 'todo') this.update(withHeld, held);
+  }
+
+  /** The arguments that name the queue. */
+  get #queue(): Arguments {
+    const { queue_id, project_id = this.state.page?.queue.project_id } = this.arguments ?? {};
+    return { queue_id, ...(project_id !== undefined && { project_id }) };
   }
 
   #review(more: Arguments): Promise<Review> {
-    const { queue_id, project_id, filter } = this.arguments ?? {};
-    const { page } = this.state;
-    const project = page?.queue.project_id ?? project_id;
-    const given = page?.filter ?? filter;
+    const given = this.state.page?.filter ?? this.arguments?.filter;
     return this.call<Review>('review_queue', {
-      queue_id,
-      ...(project !== undefined && { project_id: project }),
+      ...this.#queue,
       ...(given !== undefined && { filter: given }),
       limit: pageSize,
       ...more,

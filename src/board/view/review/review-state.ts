@@ -137,6 +137,14 @@ export function withMoreItems(state: ReviewState, page: Review): ReviewState {
   return { ...added, message: countSentence(added) };
 }
 
+/** Says on the cards of items that the person no longer holds that someone else has them. */
+export function withHeld(state: ReviewState, held: readonly string[]): ReviewState {
+  const problem = { sentence: 'Your time for this item ended, and someone else has it now.' };
+  const cards = new Map(state.cards);
+  for (const [id, card] of cards) if (!held.includes(id) && !card.isWritten) cards.set(id, { ...card, problem });
+  return { ...state, cards };
+}
+
 /** Returns the place of the first card in the queue, from 1: the items that were finished before come first. */
 export function firstPlace({ page, cards, kind }: ReviewState): number {
   const { total } = page?.queue ?? {};
@@ -177,6 +185,7 @@ function emptySentence({ kind, page }: ReviewState): string {
   const { total = 0 } = page?.queue ?? {};
   if (total === 0) return 'This queue has no items yet.';
   const isWholeQueue = kind === 'todo' && Object.keys(page?.filter ?? {}).length === 1;
+  if (isWholeQueue && toDoOf(page!.queue) > 0) return 'The other items are judged, or with someone else now.';
   return isWholeQueue ? `Nothing is left to do: ${countOf(total, 'item')} finished.` : 'No items match.';
 }
 

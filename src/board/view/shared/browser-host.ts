@@ -7,7 +7,7 @@ const checkMs = 3000;
 const hostedCheckMs = 30_000;
 
 /** True if a shared server shows the page to people who log in; a command shows it to its own user at the root. */
-const isHosted = location.pathname !== '/';
+const isHosted = (globalThis.location?.pathname ?? '/') !== '/';
 
 interface Session {
   arguments: Arguments;

@@ -21,6 +21,8 @@ export async function copyQueues(copy: ProjectCopy): Promise<void> {
       name: queue.name,
       description: queue.description ?? '',
       scorer_refs: queue.scorer_refs.map((reference) => names.reference(reference)),
+      ...(queue.reviewers_per_item && { reviewers_per_item: JSON.parse(queue.reviewers_per_item) }),
+      ...(queue.assignees && { assignees: JSON.parse(queue.assignees) }),
     };
     const same = takeSame(known, body);
     if (same) {

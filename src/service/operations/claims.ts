@@ -1,0 +1,284 @@
+import { type ExpressionBuilder, sql } from 'kysely';
+import { type AnnotatorKind, maxHeld } from '../../contract/claims.ts';
+import type { BodyOf } from '../../contract/endpoints.ts';
+import type { ReviewersPerItem } from '../../contract/queues.ts';
+import { Refusal } from '../../core/http/refusal.ts';
+import { inBatches } from '../../core/in-batches.ts';
+import { everyProject } from '../admin/accounts.ts';
+import { databaseTime } from '../storage/claim-rows.ts';
+import type { Transaction } from '../storage/database.ts';
+import type { Tables } from '../storage/database-tables.ts';
+import { inChunks } from '../storage/in-chunks.ts';
+import { isFinishedBy } from '../storage/queue-rows.ts';
+import { inTransaction, type OperationHandler } from './operation.ts';
+import { findItems } from './queue-items.ts';
+import { requireQueueRow } from './queues.ts';
+import { conditionsFor, type ItemSelection, selectItems } from './select-items.ts';
+
+type ClaimRequest = BodyOf<'claimQueueItems'>;
+
+/** Who claims in a queue, how many opinions its items want, and when. */
+interface Claimant {
+  project_id: string;
+  queue_id: string;
+  account: string;
+  kind: AnnotatorKind;
+  /** The name of the account, or of one of the annotators that share it. */
+  annotator: string;
+  /** True if items without assignees of their own may be claimed. */
+  isAssigned: boolean;
+  wanted: ReviewersPerItem;
+  /** The time by the clock of the database. */
+  now: Date;
+}
+
+/**
+ * Releases, prolongs and claims items of a queue, in one write transaction.
+ * @throws Refusal 404 for an unknown queue, 400 for an annotator or a number of opinions that the project or the queue rules out.
+ */
+export const claimQueueItems: OperationHandler<'claimQueueItems'> = async (
+  { path, body, account, budget },
+  { database },
+) => {
+  const queue = { project_id: body.project_id, queue_id: path.queue_id };
+  const conditions = await conditionsFor(database, queue, { filter: body.filter, account, budget });
+  return database.write(async (transaction) => {
+    const claimant = await claimantOf(transaction, path.queue_id, body, account);
+    if (body.release?.length) await releaseItems(transaction, body.release, claimant);
+    const own = await ownClaims(transaction, claimant);
+    const isLive = ({ held_until }: OwnClaim): boolean => held_until > claimant.now.toISOString();
+    const held = own.filter(isLive);
+    const kept = body.prolong ? held.map(({ item_id }) => item_id) : [];
+    if (body.prolong) {
+      const ended = own.filter((claim) => !isLive(claim)).map(({ item_id }) => item_id);
+      const wanted = await findWanted(transaction, ended, claimant, { ...conditions, filter: {}, calls: [] });
+      kept.push(...wanted.slice(0, maxHeld - held.length));
+    }
+    const missing = Math.min(body.n - kept.length, maxHeld - Math.max(held.length, kept.length));
+    const found = missing > 0 ? await findClaimable(transaction, body, claimant, conditions, missing, kept) : [];
+    const ids = [...kept, ...found];
+    const held_until = new Date(claimant.now.getTime() + body.minutes * 60_000).toISOString();
+    await holdItems(transaction, ids, held_until, claimant);
+    const free_at = found.length < missing ? await firstEnd(transaction, claimant) : undefined;
+    const query = { project_id: body.project_id, sort_by: sortKeysOf(body) };
+    const selection = { ...conditions, filter: { ids }, calls: [] };
+    const { items } = ids.length > 0 ? await findItems(transaction, queue, query, selection, budget) : { items: [] };
+    return { items, held_until, ...(free_at != null && { free_at }) };
+  });
+};
+
+/** Sets who alone may claim items, in a write transaction. @throws Refusal 404 for an unknown queue. */
+export const assignQueueItems = inTransaction('assignQueueItems', async (transaction, { path, body }) => {
+  const { project_id, item_ids, assignees } = body;
+  await requireQueueRow(transaction, project_id, path.queue_id);
+  const queue = { project_id, queue_id: path.queue_id };
+  const rows = await inChunks(item_ids, (ids) =>
+    selectItems(transaction, queue).select('id').where('id', 'in', ids).execute(),
+  );
+  for (const batch of inBatches(rows, assignedPerInsert)) {
+    const ids = batch.map(({ id }) => id);
+    await transaction.deleteFrom('item_assignees').where('item_id', 'in', ids).execute();
+    const assigned = ids.flatMap((item_id) => [...new Set(assignees)].map((annotator) => ({ item_id, annotator })));
+    if (assigned.length > 0) await transaction.insertInto('item_assignees').values(assigned).execute();
+  }
+  return {};
+});
+
+/** Stays below the database engines' limits on parameters, with 100 assignees each. */
+const assignedPerInsert = 50;
+
+async function claimantOf(
+  transaction: Transaction,
+  queue_id: string,
+  body: ClaimRequest,
+  account: string,
+): Promise<Claimant> {
+  const { project_id, as: kind } = body;
+  const queue = await requireQueueRow(transaction, project_id, queue_id);
+  const annotator = await annotatorOf(transaction, body, account);
+  const assignees: string[] = JSON.parse(queue.assignees ?? '[]');
+  const stated: ReviewersPerItem | null = JSON.parse(queue.reviewers_per_item ?? 'null');
+  const asked = body.reviewers_per_item;
+  if (stated !== null && asked != null && JSON.stringify(asked) !== JSON.stringify(stated)) {
+    throw new Refusal(
+      400,
+      `The queue wants reviewers_per_item ${JSON.stringify(stated)}: leave it out, or change the queue`,
+    );
+  }
+  return {
+    project_id,
+    queue_id,
+    account,
+    kind,
+    annotator,
+    isAssigned: assignees.length === 0 || assignees.includes(annotator),
+    wanted: stated ?? asked ?? 1,
+    now: await databaseTime(transaction),
+  };
+}
+
+/** Returns for whom an account claims. @throws Refusal 400 for someone else in a project that has accounts. */
+async function annotatorOf(
+  transaction: Transaction,
+  { project_id, annotator }: ClaimRequest,
+  account: string,
+): Promise<string> {
+  if (annotator == null || annotator === account) return account;
+  const grant = await transaction
+    .selectFrom('project_grants')
+    .select('account')
+    .where('project_id', 'in', [project_id, everyProject])
+    .limit(1)
+    .executeTakeFirst();
+  if (!grant) return annotator;
+  throw new Refusal(400, `The project has accounts, so ${account} claims for itself only: leave annotator out`);
+}
+
+async function releaseItems(
+  transaction: Transaction,
+  ids: readonly string[],
+  { account, annotator }: Claimant,
+): Promise<void> {
+  await inChunks(ids, (chunk) =>
+    transaction
+      .deleteFrom('item_claims')
+      .where('account', '=', account)
+      .where('annotator', '=', annotator)
+      .where('item_id', 'in', chunk)
+      .execute(),
+  );
+}
+
+type OwnClaim = Pick<Tables['item_claims'], 'item_id' | 'held_until'>;
+
+/** Returns the claims of an annotator in a queue, with those that have ended. */
+function ownClaims(transaction: Transaction, claimant: Claimant): Promise<OwnClaim[]> {
+  return claimsInQueue(transaction, claimant)
+    .select(['item_id', 'held_until'])
+    .where('account', '=', claimant.account)
+    .where('annotator_kind', '=', claimant.kind)
+    .where('annotator', '=', claimant.annotator)
+    .execute();
+}
+
+function claimsInQueue(transaction: Transaction, { project_id, queue_id }: Claimant) {
+  return transaction
+    .selectFrom('item_claims')
+    .innerJoin('queue_items', 'queue_items.id', 'item_claims.item_id')
+    .where('project_id', '=', project_id)
+    .where('queue_id', '=', queue_id)
+    .where('deleted_at', 'is', null);
+}
+
+/** Returns those of the items that want an opinion of the annotator. */
+async function findWanted(
+  transaction: Transaction,
+  itemIds: readonly string[],
+  claimant: Claimant,
+  conditions: ItemSelection,
+): Promise<string[]> {
+  const rows = await inChunks(itemIds, (ids) =>
+    selectClaimable(transaction, claimant, conditions).select('id').where('id', 'in', ids).execute(),
+  );
+  return rows.map(({ id }) => id);
+}
+
+async function findClaimable(
+  transaction: Transaction,
+  body: ClaimRequest,
+  claimant: Claimant,
+  conditions: ItemSelection,
+  limit: number,
+  except: readonly string[],
+): Promise<string[]> {
+  const [{ field, direction }] = sortKeysOf(body);
+  let items = selectClaimable(transaction, claimant, conditions).select('id');
+  if (except.length > 0) items = items.where('id', 'not in', except);
+  const rows = await items.orderBy(field, direction).orderBy('id').limit(limit).execute();
+  return rows.map(({ id }) => id);
+}
+
+function sortKeysOf({ order }: ClaimRequest) {
+  return [{ field: 'created_at', direction: order === 'newest' ? 'desc' : 'asc' }] as [
+    { field: 'created_at'; direction: 'asc' | 'desc' },
+  ];
+}
+
+/** Returns the items that want an opinion of an annotator who neither has finished nor holds them, as a query. */
+function selectClaimable(transaction: Transaction, claimant: Claimant, conditions: ItemSelection) {
+  const { account, annotator, isAssigned, now, wanted, kind } = claimant;
+  const count = typeof wanted === 'number' ? wanted : kind === 'agent' ? wanted.agents : wanted.people;
+  const items = selectItems(transaction, claimant, conditions)
+    .where((builder) => builder.not(isFinishedBy(account, builder)))
+    .where(({ not, exists, selectFrom }) =>
+      not(
+        exists(
+          selectFrom('item_claims')
+            .select('item_id')
+            .whereRef('item_id', '=', 'queue_items.id')
+            .where('account', '=', account)
+            .where('held_until', '>', now.toISOString()),
+        ),
+      ),
+    )
+    .where(({ and, or, not, exists, selectFrom }) => {
+      const assigned = selectFrom('item_assignees').select('item_id').whereRef('item_id', '=', 'queue_items.id');
+      const mine = exists(assigned.where('annotator', '=', annotator));
+      return isAssigned ? or([not(exists(assigned)), mine]) : and([mine]);
+    })
+    .where((builder) => builder(opinionsOf(builder, claimant), '<', count));
+  // The shown state of an item is one that an annotator has reached. It is in the index, other than the opinions.
+  return wanted === 1 ? items.where('annotation_state', '!=', 'completed') : items;
+}
+
+/** Returns the number of opinions that an item has or is about to get: those given, and the claims that have not ended. */
+function opinionsOf({ selectFrom }: ExpressionBuilder<Tables, 'queue_items'>, { wanted, kind, now }: Claimant) {
+  let given = selectFrom('annotator_progress')
+    .select(({ fn }) => fn.countAll<number>().as('given'))
+    .whereRef('item_id', '=', 'queue_items.id')
+    .where('annotator_progress.annotation_state', '=', 'completed');
+  let claimed = selectFrom('item_claims')
+    .select(({ fn }) => fn.countAll<number>().as('claimed'))
+    .whereRef('item_id', '=', 'queue_items.id')
+    .where('held_until', '>', now.toISOString());
+  if (typeof wanted !== 'number') {
+    given = given.where('annotator_kind', '=', kind);
+    claimed = claimed.where('annotator_kind', '=', kind);
+  }
+  return sql<number>`${given} + ${claimed}`;
+}
+
+/** Claims that one statement stores. */
+const claimsPerInsert = 500;
+
+/** Stores claims, and removes those of others on the same items that have ended. */
+async function holdItems(
+  transaction: Transaction,
+  ids: readonly string[],
+  held_until: string,
+  { account, kind: annotator_kind, annotator, now }: Claimant,
+): Promise<void> {
+  for (const batch of inBatches(ids, claimsPerInsert)) {
+    await transaction
+      .deleteFrom('item_claims')
+      .where('item_id', 'in', batch)
+      .where('held_until', '<=', now.toISOString())
+      .execute();
+    const claim = { account, annotator_kind, annotator, held_until };
+    await transaction
+      .insertInto('item_claims')
+      .values(batch.map((item_id) => ({ item_id, ...claim })))
+      .onConflict((conflict) => conflict.columns(['item_id', 'account']).doUpdateSet({ held_until }))
+      .execute();
+  }
+}
+
+/** Returns when the first claim of another account in the queue ends; null if there is none. */
+async function firstEnd(transaction: Transaction, claimant: Claimant): Promise<string | null> {
+  const { end } = await claimsInQueue(transaction, claimant)
+    .select(({ fn }) => fn.min<string | null>('held_until').as('end'))
+    .where('account', '!=', claimant.account)
+    .where('held_until', '>', claimant.now.toISOString())
+    .executeTakeFirstOrThrow();
+  return end;
+}

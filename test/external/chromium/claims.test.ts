@@ -1,0 +1,111 @@
+import { beforeAll, describe, expect, it } from 'vitest';
+import { startBoard } from '../../support/board.ts';
+import { type Browser, hasChromium, type Page, says, startChromium } from '../../support/chromium.ts';
+import { connectClient } from '../../support/client.ts';
+import { execute, startTestService, withStore } from '../../support/embedded-service.ts';
+import { emptyHome, temporaryFolder } from '../../support/heddle.ts';
+import { onEnd } from '../../support/on-end.ts';
+
+const project = 'team/support';
+const queue_id = 'shared';
+let browser: Browser;
+
+/** Starts a service with a queue of so many items, and returns the settings of accounts by name. */
+async function startShared(count: number, reviewers_per_item: number, names: readonly string[]) {
+  const service = await startTestService();
+  const settings = new Map<string, Record<string, string>>();
+  await withStore(service.data, async (store) => {
+    const item = { call_op_name: 'op', call_trace_id: 't', call_started_at: '2026-01-01T00:00:00Z' };
+    const call = { output: 'An answer.' };
+    const display_fields = ['output'];
+    const lines = Array.from({ length: count }, (_, n) => ({ ...item, call, display_fields, call_id: `c${n}` }));
+    const fields = [{ name: 'helpful', field_schema: { type: 'boolean' } }];
+    const target = { projectId: project, queueId: queue_id, fields };
+    await store.importItems(
+      lines.map((line) => JSON.stringify(line)),
+      target,
+    );
+    for (const name of names) {
+      const { password } = await store.addUser(name, 'all');
+      const account = { HEDDLE_USERNAME: name, HEDDLE_PASSWORD: password };
+      const connection = { HEDDLE_BASE_URL: service.running.url, HEDDLE_PROJECT: project };
+      settings.set(name, emptyHome(temporaryFolder(), { ...connection, ...account }));
+    }
+  });
+  const stored = JSON.stringify(reviewers_per_item);
+  await execute(service.data, `update queues set reviewers_per_item = '${stored}' where id = '${queue_id}'`);
+  return { data: service.data, environmentOf: (name: string) => settings.get(name)! };
+}
+
+/** Opens the board of an account in a browser of its own. */
+async function openBoard(environment: Record<string, string>): Promise<Page> {
+  const { url } = await startBoard([queue_id], environment);
+  const context = await browser.newContext({ viewport: { width: 800, height: 900 }, locale: 'en-GB' });
+  onEnd(() => context.close());
+  const page = await context.newPage();
+  await page.goto(url);
+  return page;
+}
+
+/** Judges so many items with the keyboard, and writes. */
+async function judge(page: Page, count: number): Promise<void> {
+  for (let judged = 0; judged < count; judged += 1) await page.keyboard.press('1');
+  await page.keyboard.press('Enter');
+  if (count > 20) await page.keyboard.press('Enter');
+  await says(page, `${count} items written.`);
+}
+
+describe.skipIf(!hasChromium)('boards of several people on one queue', () => {
+  beforeAll(async () => {
+    browser = await startChromium();
+  });
+
+  it('show each item to one person, and no longer to those who have lost it', async () => {
+    const { data, environmentOf } = await startShared(70, 1, ['ada', 'ben']);
+    const ada = await openBoard(environmentOf('ada'));
+    await says(ada, '50 items shown; more follow.');
+    const ben = await openBoard(environmentOf('ben'));
+    await says(ben, '20 items shown.');
+    await ada.reload();
+    await says(ada, '50 items shown; more follow.');
+    await judge(ben, 20);
+    await ben.getByRole('button', { name: 'Refresh' }).click();
+    await says(ben, 'The other items are judged, or with someone else now.');
+    await execute(data, "update item_claims set held_until = '2026-01-01T00:00:00.000Z'");
+    await ben.getByRole('button', { name: 'Refresh' }).click();
+    await says(ben, '50 items shown.');
+    await ada.getByRole('button', { name: 'Refresh' }).click();
+    await says(ada, 'The other items are judged, or with someone else now.');
+  });
+
+  it('together with an agent give each of 40 items exactly two opinions', async () => {
+    const { data, environmentOf } = await startShared(40, 2, ['ada', 'ben', 'cy', 'bot']);
+    const bot = await connectClient(environmentOf('bot'));
+    const { items } = await bot.call('claim_queue_items', { queue_id, n: 10 });
+    const pages: Page[] = [];
+    for (const [name, shown] of [
+      ['ada', 40],
+      ['ben', 30],
+    ] as const) {
+      const page = await openBoard(environmentOf(name));
+      await says(page, `${shown} items shown.`);
+      pages.push(page);
+    }
+    await says(await openBoard(environmentOf('cy')), 'The other items are judged, or with someone else now.');
+    await judge(pages[0]!, 40);
+    await judge(pages[1]!, 30);
+    const judgements = { helpful: true };
+    const changes = items.map(({ id }: { id: string }) => ({
+      item_id: id,
+      judgements,
+      annotation_state: 'completed',
+    }));
+    expect((await bot.call('update_queue_items', { queue_id, items: changes })).counts).toEqual({ done: 10 });
+    const opinions = await execute(
+      data,
+      "select count(*) as opinions from annotator_progress where annotation_state = 'completed' group by item_id",
+    );
+    expect(opinions.map(({ opinions: count }) => Number(count))).toEqual(Array(40).fill(2));
+    expect(await execute(data, 'select item_id from item_claims')).toEqual([]);
+  });
+});

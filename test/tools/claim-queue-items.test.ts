@@ -1,0 +1,124 @@
+import { describe, expect, it } from 'vitest';
+import { createQueue, startBothServices } from '../support/both-services.ts';
+import { connectClient } from '../support/client.ts';
+import { emptyHome, temporaryFolder } from '../support/heddle.ts';
+
+const services = await startBothServices();
+const [embedded, recorded] = services as [(typeof services)[0], (typeof services)[0]];
+const calls = ['call-0', 'call-1', 'call-2', 'call-3'];
+
+// biome-ignore lint/suspicious/noExplicitAny: results of every shape
+const callsOf = ({ items, common = {}, error }: any): string[] => {
+  expect(error).toBeUndefined();
+  return items.map((item: Record<string, unknown>) => ({ ...common, ...item }).call_id);
+};
+
+describe('claim_queue_items', () => {
+  it('returns the items with their values, until when they are held, and an as_of for changes', async () => {
+    const { queue_id } = await createQueue(embedded, calls);
+    await embedded.ada.call('update_queue', { queue_id, add_fields: [{ name: 'tone', type: 'string' }] });
+    const claimed = await embedded.ada.call('claim_queue_items', { queue_id, n: 2, minutes: 5 });
+    expect(callsOf(claimed)).toEqual(['call-0', 'call-1']);
+    expect(claimed).toMatchObject({
+      held_until: expect.stringMatching(/^\d{4}-.*Z$/),
+      as_of: expect.stringMatching(/Z$/),
+    });
+    expect(claimed.text).toContain(`2 items held until ${claimed.held_until}. as_of ${claimed.as_of}.`);
+    const items = [{ item_id: claimed.items[0].id, judgements: { helpful: true }, annotation_state: 'completed' }];
+    const { counts } = await embedded.ada.call('update_queue_items', { queue_id, items, as_of: claimed.as_of });
+    expect(counts).toEqual({ done: 1 });
+  });
+
+  it('shows an agent the values of the calls', async () => {
+    const { call } = await connectClient(emptyHome(temporaryFolder()));
+    const claimed = await call('claim_queue_items', { queue_id: 'support-triage', n: 1 });
+    expect(claimed.items[0].call_values['inputs.question']).toBe('The export button does nothing in Firefox.');
+    expect(claimed.text).toContain('The export button does nothing in Firefox.');
+  });
+
+  it('gives a person and an agent different items, and says when the next one is free', async () => {
+    const { queue_id } = await createQueue(embedded, calls);
+    const byPerson = await embedded.ada.call('claim_queue_items', { queue_id, n: 3, by_user: true });
+    expect(callsOf(byPerson)).toEqual(['call-0', 'call-1', 'call-2']);
+    const byAgent = await embedded.bob.call('claim_queue_items', { queue_id, n: 3 });
+    expect(callsOf(byAgent)).toEqual(['call-3']);
+    expect(byAgent.free_at).toBe(byPerson.held_until);
+    expect(byAgent.text).toContain(
+      `No other item is free now; the next claim of someone else ends at ${byAgent.free_at}.`,
+    );
+    const nothing = await embedded.bob.call('claim_queue_items', { queue_id });
+    expect(nothing.items).toEqual([]);
+    expect(nothing.text).toContain('No item wants your opinion now.');
+  });
+
+  it('releases and prolongs', async () => {
+    const { queue_id, ids } = await createQueue(embedded, calls);
+    await embedded.ada.call('claim_queue_items', { queue_id, n: 3 });
+    const kept = await embedded.ada.call('claim_queue_items', { queue_id, n: 0, prolong: true, release: [ids[1]] });
+    expect(callsOf(kept)).toEqual(['call-0', 'call-2']);
+    expect(callsOf(await embedded.bob.call('claim_queue_items', { queue_id }))).toEqual(['call-1', 'call-3']);
+  });
+
+  it('claims items by their judgements', async () => {
+    const { queue_id, ids } = await createQueue(embedded, calls);
+    const items = [{ item_id: ids[2], judgements: { score: 5 } }];
+    await embedded.ada.call('update_queue_items', { queue_id, items });
+    const high = await embedded.bob.call('claim_queue_items', { queue_id, filter: { field: 'score', value: 5 } });
+    expect(callsOf(high)).toEqual(['call-2']);
+    const low = await embedded.bob.call('claim_queue_items', { queue_id, filter: { field: 'score', value: 1 } });
+    expect(callsOf(low)).toEqual([]);
+  });
+
+  it('keeps the ids of all items in a result that is cut', async () => {
+    const many = Array.from({ length: 100 }, (_, n) => `bulk-${n}`);
+    const { queue_id, ids } = await createQueue(embedded, many);
+    const { call } = await connectClient({ ...embedded.environmentOf('ada'), HEDDLE_MAX_RESULT_CHARS: '5000' });
+    const claimed = await call('claim_queue_items', { queue_id, n: 100 });
+    expect(claimed.items.map(({ id }: { id: string }) => id)).toEqual(ids);
+    expect(claimed.text).toContain(`Of the last ${claimed.ids_only} only the id is shown, because of the size limit.`);
+  });
+
+  it('is refused with the nearest queues for an unknown one, and with the reason for another annotator', async () => {
+    const { error } = await embedded.ada.call('claim_queue_items', { queue_id: 'nowhere' });
+    expect(error).toMatchObject({ code: 'not_found', hint: expect.stringContaining('list_queues') });
+    const { queue_id } = await createQueue(embedded, calls);
+    const refused = await embedded.ada.call('claim_queue_items', { queue_id, annotator: 'bob' });
+    expect(refused.error.message).toContain('The project has accounts, so ada claims for itself only');
+  });
+});
+
+describe('claim_queue_items at a service without claims', () => {
+  it('marks items as in progress, leaves out those of others, and says what that promises', async () => {
+    const { queue_id, ids } = await createQueue(recorded, calls);
+    const [done] = ids;
+    const items = [{ item_id: done, judgements: { helpful: true }, annotation_state: 'completed' }];
+    await recorded.bob.call('update_queue_items', { queue_id, items });
+    const claimed = await recorded.ada.call('claim_queue_items', { queue_id, n: 2 });
+    expect(callsOf(claimed)).toEqual(['call-1', 'call-2']);
+    expect(claimed).not.toHaveProperty('held_until');
+    expect(claimed.hint).toContain('An annotator who asks at the same moment may get the same items');
+    expect(claimed.text).toContain(claimed.hint);
+    const { items: shown } = await recorded.bob.call('query_queue_items', { queue_id });
+    const states = shown.map(({ annotation_state }: { annotation_state: string }) => annotation_state);
+    expect(states).toEqual(['completed', 'in_progress', 'in_progress', 'unstarted']);
+    expect(callsOf(await recorded.bob.call('claim_queue_items', { queue_id }))).toEqual(['call-3']);
+    expect(callsOf(await recorded.ada.call('claim_queue_items', { queue_id }))).toEqual([]);
+  });
+
+  it('offers an item to as many as reviewers_per_item says', async () => {
+    const { queue_id } = await createQueue(recorded, ['call-0']);
+    const claim = { queue_id, reviewers_per_item: 2 };
+    expect(callsOf(await recorded.ada.call('claim_queue_items', claim))).toEqual(['call-0']);
+    expect(callsOf(await recorded.bob.call('claim_queue_items', claim))).toEqual(['call-0']);
+    expect(callsOf(await recorded.bob.call('claim_queue_items', claim))).toEqual([]);
+  });
+
+  it('refuses what it cannot do', async () => {
+    const { queue_id, ids } = await createQueue(recorded, ['call-0']);
+    for (const more of [{ prolong: true }, { release: ids }, { annotator: 'eve' }]) {
+      const { error } = await recorded.ada.call('claim_queue_items', { queue_id, ...more });
+      expect(error).toMatchObject({ code: 'unsupported', message: expect.stringContaining('has no claims') });
+    }
+    expect((await recorded.ada.call('claim_queue_items', { queue_id: 'nowhere' })).error.code).toBe('not_found');
+  });
+});
