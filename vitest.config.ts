@@ -53,6 +53,7 @@ export default defineConfig({
       lane('kills'),
       lane('node-versions'),
       lane('package'),
+      lane('statistics'),
       lane('storage'),
       lane('terminal'),
       lane('programs', {

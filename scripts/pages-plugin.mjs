@@ -8,9 +8,18 @@ export const pagePath = /\/board\/view\/\w+\/page\.html$/;
 /** The metafiles of the pages that were built, which name their packages for the notices. @type {import('esbuild').Metafile[]} */
 export const pageMetafiles = [];
 
+/** Methods of the Markdown parser that read links, HTML and character references. */
+const unmetMethods =
+  /parse(LinkTitle|LinkDestination|LinkLabel|OpenBracket|Reference|Autolink|HtmlTag|Entity): parse\1,/g;
+/** The function of the Markdown parser that begins blocks of HTML. */
+const unmetBlock = /\/\/ HTML block\n\s*function[\s\S]*?(?=\/\/ Setext heading)/;
+/** The patterns that only these need. */
+const unmetPatterns =
+  /^var (?:reHtmlTag = common\.reHtmlTag|(?:reHtmlBlockOpen|reEmailAutolink|reAutolink|reLinkDestinationBraces) =[\s\S]*?);\n/gm;
+
 /**
- * Leaves out what a page never calls of its Markdown parser: its writers of HTML, and the tables of character references, which
- * it never meets since `src/board/view/values/markdown.ts` keeps them from it.
+ * Leaves out what a page never calls of its Markdown parser: its writers of HTML, a substitute for `String.fromCodePoint`, and what
+ * reads links, HTML and character references, which it never meets since `src/board/view/values/markdown.ts` keeps them from it.
  */
 const parserOnly = {
   name: 'parser-only',
@@ -23,6 +32,17 @@ const parserOnly = {
     builder.onResolve({ filter: /^(entities|mdurl\/encode\.js)$/ }, ({ path }) => ({
       path,
       namespace: 'never-called',
+    }));
+    builder.onLoad({ filter: /\/commonmark\/lib\/(blocks|common|inlines)\.js$/ }, ({ path }) => ({
+      contents: readFileSync(path, 'utf8')
+        .replaceAll(unmetMethods, '')
+        .replace(unmetBlock, '')
+        .replaceAll(unmetPatterns, '')
+        // Those that only served what was left out go too.
+        .replaceAll('new RegExp(', '/* @__PURE__ */ new RegExp('),
+    }));
+    builder.onLoad({ filter: /\/commonmark\/lib\/from-code-point\.js$/ }, () => ({
+      contents: 'export default String.fromCodePoint;',
     }));
     builder.onLoad({ filter: /.*/, namespace: 'never-called' }, () => ({
       contents: 'const same = (text) => text; export { same as default, same as decodeHTMLStrict };',

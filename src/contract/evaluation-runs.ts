@@ -96,7 +96,10 @@ export const scorerStatistics = z.looseObject({
 });
 export type ScorerStatistics = z.infer<typeof scorerStatistics>;
 
-/** The summary of one run. `error_count`, `judge_total_tokens` and `judge_total_cost` are extensions of the embedded service. */
+/**
+ * The summary of one run. `error_count`, `row_count`, `judge_total_tokens` and `judge_total_cost` are extensions of the embedded
+ * service.
+ */
 export const evaluationSummary = z.looseObject({
   evaluation_call_id: z.string(),
   trial_count: z.int(),
@@ -111,6 +114,7 @@ export const evaluationSummary = z.looseObject({
   trace_id: z.string().nullish(),
   started_at: z.string().nullish(),
   error_count: z.int().nullish().describe('Trials without a prediction.'),
+  row_count: z.int().nullish().describe('Rows of the run.'),
 });
 export type EvaluationSummary = z.infer<typeof evaluationSummary>;
 

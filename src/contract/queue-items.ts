@@ -106,7 +106,12 @@ const groupJudgement = z.looseObject({
   user: z.string(),
   creator: z.string().nullish(),
   value: z.unknown().optional(),
+  is_gold: z.boolean().optional(),
+  day: z.string().optional(),
 });
+
+/** The seconds that an annotator takes for an item. */
+const annotatorPace = z.looseObject({ user: z.string(), creator: z.string().nullish(), seconds: z.number() });
 
 /** Request for the items of a queue. */
 export const queryQueueItemsRequest = z.object({
@@ -153,8 +158,21 @@ export const queueItemEndpoints = {
         .max(10)
         .nullish()
         .describe('Beginnings of the types of feedback that are judgements; the rest of the type is the field.'),
+      gold_types: z
+        .array(z.string().min(1))
+        .max(10)
+        .nullish()
+        .describe('As judgement_types, for feedback that settles disputes; it comes with is_gold.'),
+      include_times: z
+        .boolean()
+        .optional()
+        .describe('Add the day of each judgement, in UTC, and how long annotators take for an item of the queue.'),
     }),
-    response: z.looseObject({ groups: z.array(itemGroup).optional(), judgements: z.array(groupJudgement).optional() }),
+    response: z.looseObject({
+      groups: z.array(itemGroup).optional(),
+      judgements: z.array(groupJudgement).optional(),
+      paces: z.array(annotatorPace).optional(),
+    }),
   }),
   addQueueItems: endpoint({
     summary: 'Add recorded calls to a queue',

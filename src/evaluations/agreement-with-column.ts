@@ -3,7 +3,8 @@ import { appendTo } from '../core/append-to.ts';
 import { parseFencedJson } from '../core/json/fenced-json.ts';
 import { isJsonObject } from '../core/json/json-object.ts';
 import { ownMember } from '../core/json/member-at.ts';
-import { agreementFigures, type ClassPair } from '../core/statistics/agreement.ts';
+import { agreementFigures } from '../core/statistics/agreement.ts';
+import type { ClassPair } from '../core/statistics/kappa.ts';
 import type { ScoreValue } from '../core/statistics/score-lists.ts';
 import { cutValue } from '../text/call-values.ts';
 import { rowScores } from './compare-runs.ts';
@@ -21,6 +22,7 @@ export const scorerAgreement = z.object({
   n: z.int().describe('Rows in which both have a value.'),
   percent: z.number(),
   kappa: z.number().optional(),
+  kappa_interval: z.tuple([z.number(), z.number()]).optional().describe('95 %.'),
   no_kappa: z.string().optional().describe('Why kappa is undefined.'),
   classes: z.array(z.string()),
   confusion: z.array(z.array(z.int())).describe('Row: class of the expected column. Column: class of the scorer.'),
@@ -51,7 +53,7 @@ export function disagrees(row: ResultRow, lastRunId: string, { column, scorers }
 }
 
 /** Returns the value of a row in a column; undefined if it has none. */
-function columnValue({ datasetRow }: ResultRow, column: string): unknown {
+export function columnValue({ datasetRow }: ResultRow, column: string): unknown {
   return ownMember(datasetRow, column);
 }
 
@@ -68,7 +70,7 @@ function outputValues(output: unknown): ReadonlyMap<string, ScoreValue> {
 }
 
 /** Returns the class of a value, which is its text: 5 and "5" are one class, and so are true and "true". */
-function classOf(value: unknown): string | undefined {
+export function classOf(value: unknown): string | undefined {
   if (value === undefined || value === null) return undefined;
   return typeof value === 'string' ? value.trim() : JSON.stringify(value);
 }

@@ -12,9 +12,9 @@ interface Template {
   columnMap?: LlmJudgeScorer['column_map'];
 }
 
-/** A placeholder of messages, and the column that fills it. */
+/** A placeholder of messages, and the column that fills it; or the column that a scorer compares with. */
 interface Need {
-  of: Template['of'];
+  of: Template['of'] | { scorer: string };
   placeholder: string;
   column: string;
 }
@@ -23,20 +23,23 @@ interface Need {
 const maxExplained = 3;
 
 /**
- * Checks that some row has a column for each placeholder of the model's messages and of those of the judges.
- * @throws HeddleError `invalid_arguments`, for a judge `invalid_request`, with the nearest columns.
+ * Checks that some row has a column for each placeholder of the model's messages and of those of the judges, and the columns
+ * with which scorers compare.
+ * @throws HeddleError `invalid_arguments`, for a scorer `invalid_request`, with the nearest columns.
  */
 export async function checkPlaceholders(
   { messages, argument }: { messages: readonly unknown[]; argument: string },
-  { judges }: EvaluationScorers,
+  { judges, comparisons }: EvaluationScorers,
   dataset: DatasetRows,
-  maxRows: number,
 ): Promise<void> {
-  const needs = [
+  const needs: Need[] = [
     ...needsOf({ messages, of: { argument } }),
     ...judges.flatMap(({ name, filled, columnMap }) => needsOf({ messages: filled, of: { judge: name }, columnMap })),
+    ...comparisons.flatMap(({ name, column }) =>
+      column === undefined ? [] : [{ of: { scorer: name }, placeholder: column, column }],
+    ),
   ];
-  const columns = await readColumns(new Set(needs.map(({ column }) => column)), dataset, maxRows);
+  const columns = await readColumns(new Set(needs.map(({ column }) => column)), dataset);
   const unfilled = needs.filter(({ column }) => !columns.has(column));
   const [first] = unfilled;
   if (!first) return;
@@ -47,6 +50,13 @@ export async function checkPlaceholders(
   const nearest = alike
     .slice(0, maxExplained)
     .map(({ column }) => nearestSentence(`columns to ${shortName(column)}`, column, [...columns]));
+  if ('scorer' in first.of) {
+    throw new HeddleError({
+      code: 'invalid_request',
+      message: `Nothing was started: the scorer ${first.of.scorer} compares with the column ${shortName(first.column)}, which the dataset does not have.`,
+      hint: `${nearest.join(' ')} Store the scorer with another column, or add it to the dataset, and the evaluation again.`,
+    });
+  }
   throw templateFault(
     first.of,
     `the dataset has no column for ${names.join(', ')}`,
@@ -58,12 +68,11 @@ export async function checkPlaceholders(
 async function readColumns(
   wanted: ReadonlySet<string>,
   { sample, count, read }: DatasetRows,
-  maxRows: number,
 ): Promise<ReadonlySet<string>> {
   const columnsIn = (rows: readonly Row[]): Set<string> => new Set(rows.flatMap((row) => Object.keys(row)));
   const columns = columnsIn(sample);
-  const isComplete = sample.length >= Math.min(count, maxRows) || [...wanted].every((name) => columns.has(name));
-  return isComplete ? columns : columnsIn(await read(maxRows));
+  const isComplete = sample.length >= count || [...wanted].every((name) => columns.has(name));
+  return isComplete ? columns : columnsIn(await read(0, count));
 }
 
 function needsOf({ messages, of, columnMap }: Template): Need[] {

@@ -1,7 +1,10 @@
 import * as z from 'zod';
+import { holmCorrected } from '../core/statistics/holm.ts';
+import { detectableDifference, meanInterval, pairedRateInterval } from '../core/statistics/intervals.ts';
+import { rounded } from '../core/statistics/rounded.ts';
 import { meanOf, ScoreLists, type ScoreValue, scoreNumber } from '../core/statistics/score-lists.ts';
 import { signTest } from '../core/statistics/sign-test.ts';
-import { areLabels, type ScoredTrial } from './score-figures.ts';
+import { areLabels, intervalBounds, maxScorers, roundedInterval, type ScoredTrial } from './score-figures.ts';
 
 /** Probability from which a difference counts as more than chance. */
 const significance = 0.05;
@@ -22,8 +25,14 @@ export const scorerComparison = z.object({
   worse: z.int(),
   same: z.int(),
   changed: z.int().optional().describe('Rows with another label, of which none is better.'),
-  p: z.number().optional().describe('Two-sided p-value of the sign test.'),
-  verdict: z.enum(['better', 'worse', 'could be chance', 'no difference', 'labels differ']),
+  lost: z.int().optional().describe('Rows that always passed before and never now.'),
+  unscored: z.int().optional().describe('Rows with a score before but none now, which are left out.'),
+  difference: z.number().optional().describe('Mean change of a row.'),
+  interval: intervalBounds.optional().describe('95 % interval of difference.'),
+  detectable: z.number().optional().describe('Difference that so many rows show in 80 % of cases.'),
+  p: z.number().optional().describe('Two-sided exact McNemar or sign test.'),
+  p_holm: z.number().optional().describe('p corrected for several scorers.'),
+  verdict: z.enum(['better', 'worse', 'mixed', 'could be chance', 'no difference', 'labels differ']),
 });
 export type ScorerComparison = z.output<typeof scorerComparison>;
 
@@ -53,44 +62,92 @@ export function changeOf(before: ScoreValue | undefined, after: ScoreValue | und
 /** Compares two runs on the rows that they share, scorer by scorer. */
 export function compareScores(rows: readonly (readonly [before: RowScores, after: RowScores])[]): ScorerComparison[] {
   const names = new Set(rows.flatMap(([before, after]) => [...before.keys()].filter((name) => after.has(name))));
-  return [...names].flatMap((scorer) => {
-    const counts = { better: 0, worse: 0, same: 0, changed: 0 };
-    const labels = new Set<string>();
-    let texts = 0;
-    for (const scores of rows) {
-      const [before, after] = [scores[0].get(scorer), scores[1].get(scorer)];
-      for (const value of [before, after]) {
-        if (typeof value !== 'string') continue;
-        labels.add(value);
-        texts += 1;
-      }
-      const change = changeOf(before, after);
-      if (change) counts[change] += 1;
-    }
-    if (texts > 0 && !areLabels(labels.size, texts)) return [];
-    return [comparisonOf(scorer, counts)];
+  const isComparable = (scorer: string): boolean => {
+    const texts = rows.flatMap((scores) =>
+      scores.map((of) => of.get(scorer)).filter((value) => typeof value === 'string'),
+    );
+    return texts.length === 0 || areLabels(new Set(texts).size, texts.length);
+  };
+  const compared = [...names]
+    .filter(isComparable)
+    .slice(0, maxScorers)
+    .map((scorer) => compareScorer(scorer, rows));
+  const tested = compared.filter(({ better, worse }) => better + worse > 0);
+  const pValues = tested.map(({ better, worse }) => signTest(better, worse));
+  const corrected = holmCorrected(pValues);
+  return compared.map((counts) => {
+    const test = tested.indexOf(counts);
+    if (test === -1) return { ...counts, verdict: counts.changed === undefined ? 'no difference' : 'labels differ' };
+    return {
+      ...counts,
+      p: Number(pValues[test]!.toPrecision(2)),
+      ...(tested.length > 1 && { p_holm: Number(corrected[test]!.toPrecision(2)) }),
+      verdict: verdictOf(counts, corrected[test]!),
+    };
   });
 }
 
-function comparisonOf(scorer: string, { changed, ...counts }: Record<RowChange, number>): ScorerComparison {
-  const { better, worse } = counts;
-  const p = signTest(better, worse);
-  const differing = better + worse;
-  const verdict =
-    differing === 0
-      ? changed === 0
-        ? 'no difference'
-        : 'labels differ'
-      : p >= significance
-        ? 'could be chance'
-        : better > worse
-          ? 'better'
-          : 'worse';
+/** The scores of a row in two runs. */
+type ScorePair = readonly [before: ScoreValue, after: ScoreValue];
+type ComparedScorer = Omit<ScorerComparison, 'p' | 'p_holm' | 'verdict'>;
+
+function compareScorer(scorer: string, rows: readonly (readonly [RowScores, RowScores])[]): ComparedScorer {
+  const pairs = rows.flatMap(([before, after]): ScorePair[] => {
+    const [first, second] = [before.get(scorer), after.get(scorer)];
+    return first === undefined || second === undefined ? [] : [[first, second]];
+  });
+  const changes = { better: 0, worse: 0, same: 0, changed: 0 };
+  for (const [before, after] of pairs) changes[changeOf(before, after)!] += 1;
+  const { changed, ...counts } = changes;
+  const unscored = rows.filter(([before, after]) => before.has(scorer) && !after.has(scorer)).length;
   return {
     scorer,
     ...counts,
     ...(changed > 0 && { changed }),
-    ...(differing > 0 && { p: Number(p.toPrecision(2)) }),
-    verdict,
+    ...(unscored > 0 && { unscored }),
+    ...differenceOf(pairs),
   };
+}
+
+/** Returns the mean difference of scores that are no labels, with its interval, and what so many rows could show. */
+function differenceOf(pairs: readonly ScorePair[]): Partial<ComparedScorer> {
+  const differences = pairs.flatMap(([before, after]) => {
+    const [first, second] = [scoreNumber(before), scoreNumber(after)];
+    return first === undefined || second === undefined ? [] : [second - first];
+  });
+  const n = differences.length;
+  if (n === 0) return {};
+  const mean = meanOf(differences)!;
+  const isPassed = pairs.every(([before, after]) => typeof before === 'boolean' && typeof after === 'boolean');
+  const count = (of: number): number => differences.filter((difference) => difference === of).length;
+  const interval = isPassed
+    ? pairedRateInterval(count(1), count(-1), n)
+    : meanInterval(differences.map((sum) => ({ sum, count: 1 })));
+  const deviation = Math.sqrt(meanOf(differences.map((difference) => (difference - mean) ** 2))!);
+  return {
+    ...(isRate(pairs) && { lost: pairs.filter(([before, after]) => before === true && after === false).length }),
+    difference: rounded(mean, 4),
+    ...(interval && { interval: roundedInterval(interval) }),
+    ...(deviation > 0 && { detectable: rounded(detectableDifference(deviation, n), 4) }),
+  };
+}
+
+/** Returns whether scores tell what share passed: passed or not, or the share of the trials of a row. */
+function isRate(pairs: readonly ScorePair[]): boolean {
+  const values = pairs.flat();
+  return (
+    values.some((value) => typeof value === 'boolean') &&
+    values.every((value) => Number(value) >= 0 && Number(value) <= 1)
+  );
+}
+
+/**
+ * Returns the verdict on a scorer. A difference needs both: that more rows changed in one direction than chance explains, and
+ * that the interval of the mean change is on that side.
+ */
+function verdictOf({ better, worse, interval }: ComparedScorer, p: number): ScorerComparison['verdict'] {
+  if (p >= significance) return 'could be chance';
+  const [low, high] = interval ?? [better - worse, better - worse];
+  if (better > worse) return low > 0 ? 'better' : high < 0 ? 'mixed' : 'could be chance';
+  return high < 0 ? 'worse' : low > 0 ? 'mixed' : 'could be chance';
 }

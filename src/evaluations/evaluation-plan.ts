@@ -3,11 +3,21 @@ import type { ServiceClient } from '../client/service-client.ts';
 import { withFallback } from '../client/with-fallback.ts';
 import { fillPlaceholders, messagesOfPrompt, templateTexts } from '../contract/prompts.ts';
 import { parseReference } from '../contract/references.ts';
-import { type LlmJudgeScorer, type LlmModel, parseLlmModel, parseScorer } from '../contract/scorers.ts';
+import {
+  type ComparisonScorer,
+  type LlmJudgeScorer,
+  type LlmModel,
+  parseLlmModel,
+  parseScorer,
+} from '../contract/scorers.ts';
+import { appendTo } from '../core/append-to.ts';
 import { concurrently } from '../core/concurrently.ts';
 import { HeddleError } from '../core/errors.ts';
 import { ownMember } from '../core/json/member-at.ts';
+import { detectableDifference } from '../core/statistics/intervals.ts';
+import { rounded } from '../core/statistics/rounded.ts';
 import { sumOf } from '../core/statistics/score-lists.ts';
+import { drawPlaces } from '../core/statistics/seeded-random.ts';
 import { readVersion } from '../records/read-objects.ts';
 import { knownProjects } from '../records/require-project.ts';
 import { type FoundEvaluation, nameInReference } from './find-evaluation.ts';
@@ -22,6 +32,8 @@ const rowsPerRequest = 1000;
 const concurrentReads = 8;
 /** Characters that one token stands for, roughly. */
 const charsPerToken = 4;
+/** Standard deviation of the difference of a row where half of the rows pass, and two runs have nothing in common. */
+const worstDeviation = Math.SQRT1_2;
 
 /** The rows of a dataset: a stored list, or the rows themselves. */
 export interface DatasetRows {
@@ -29,7 +41,14 @@ export interface DatasetRows {
   count: number;
   /** The first rows. */
   sample: Row[];
-  read: (limit: number) => Promise<Row[]>;
+  /** Reads rows from one place up to another, which may be beyond the end. */
+  read: (start: number, end: number) => Promise<Row[]>;
+}
+
+/** Rows that are drawn from a dataset: the same number and seed draw the same rows. */
+export interface RowSample {
+  n: number;
+  seed: number;
 }
 
 /** The plan of a run. Each prediction of a row is one request to the model, and one to each judge. */
@@ -38,6 +57,9 @@ export const runPlan = z.object({
   model_requests: z.int(),
   judge_requests: z.int(),
   estimated_tokens: z.int(),
+  detectable: z
+    .number()
+    .describe('Difference of pass rates that a comparison on so many rows shows in 80 % of cases, at worst.'),
 });
 export type RunPlan = z.output<typeof runPlan>;
 
@@ -52,10 +74,11 @@ interface Judge {
   columnMap: LlmJudgeScorer['column_map'];
 }
 
-/** The scorers of an evaluation: those that ask a model, and the names of those that compare and of unknown ones. */
+/** The scorers of an evaluation: those that ask a model, those that compare, and the names of unknown ones. */
 export interface EvaluationScorers {
   judges: Judge[];
-  comparisons: string[];
+  /** With the column that each compares with, if it does. */
+  comparisons: { name: string; column: string | undefined }[];
   unknown: string[];
 }
 
@@ -77,7 +100,7 @@ export async function readDataset({ val, name }: FoundEvaluation, service: Servi
   const project_id = `${reference.entity}/${reference.project}`;
   if (Array.isArray(rows)) {
     const all = rows as Row[];
-    const read = async (limit: number): Promise<Row[]> => all.slice(0, limit);
+    const read = async (start: number, end: number): Promise<Row[]> => all.slice(start, end);
     return { reference: val.dataset as string, count: all.length, sample: all.slice(0, sampledRows), read };
   }
   const table = typeof rows === 'string' ? parseReference(rows) : undefined;
@@ -88,23 +111,46 @@ export async function readDataset({ val, name }: FoundEvaluation, service: Servi
       hint: 'Create the dataset again, and an evaluation on it.',
     });
   }
-  const read = (limit: number): Promise<Row[]> => readTable(project_id, table.name, limit, service);
+  const read = (start: number, end: number): Promise<Row[]> =>
+    readTable({ project_id, digest: table.name }, start, end, service);
   const count = await withFallback(
     async () => (await service.call('countTableRows', { body: { project_id, digest: table.name } })).count,
-    async () => (await read(Number.MAX_SAFE_INTEGER)).length,
+    async () => (await read(0, Number.MAX_SAFE_INTEGER)).length,
   );
-  return { reference: val.dataset as string, count, sample: await read(sampledRows), read };
+  return { reference: val.dataset as string, count, sample: await read(0, sampledRows), read };
 }
 
-async function readTable(project_id: string, digest: string, limit: number, service: ServiceClient): Promise<Row[]> {
+async function readTable(
+  table: { project_id: string; digest: string },
+  start: number,
+  end: number,
+  service: ServiceClient,
+): Promise<Row[]> {
   const rows: Row[] = [];
-  while (rows.length < limit) {
-    const page = { limit: Math.min(rowsPerRequest, limit - rows.length), offset: rows.length };
-    const found = await service.call('queryTable', { body: { project_id, digest, ...page } });
+  while (start + rows.length < end) {
+    const page = { limit: Math.min(rowsPerRequest, end - start - rows.length), offset: start + rows.length };
+    const found = await service.call('queryTable', { body: { ...table, ...page } });
     rows.push(...found.rows.map(({ val }) => val as Row));
     if (found.rows.length < page.limit) break;
   }
   return rows;
+}
+
+/** Draws rows of a dataset, in their order; all of them if it has no more. Only the parts with drawn rows are read. */
+export async function drawRows(dataset: DatasetRows, { n, seed }: RowSample): Promise<DatasetRows> {
+  if (n >= dataset.count) return dataset;
+  const parts = new Map<number, number[]>();
+  for (const place of drawPlaces(dataset.count, n, seed)) {
+    appendTo(parts, Math.floor(place / rowsPerRequest), place);
+  }
+  const drawn = await concurrently([...parts.values()], concurrentReads, async (places) => {
+    const [first, last] = [places[0]!, places.at(-1)!];
+    const found = await dataset.read(first, last + 1);
+    return places.map((place) => found[place - first]!);
+  });
+  const rows = drawn.flat();
+  const read = async (start: number, end: number): Promise<Row[]> => rows.slice(start, end);
+  return { reference: dataset.reference, count: rows.length, sample: rows.slice(0, sampledRows), read };
 }
 
 /** Reads the scorers of an evaluation. */
@@ -117,9 +163,15 @@ export async function readScorers({ val }: FoundEvaluation, service: ServiceClie
   });
   return {
     judges: read.flatMap(({ judge }) => (judge ? [judge] : [])),
-    comparisons: read.flatMap(({ name, scorer }) => (scorer?.type === 'comparison' ? [name] : [])),
+    comparisons: read.flatMap(({ name, scorer }) =>
+      scorer?.type === 'comparison' ? [{ name, column: expectedColumnOf(scorer.scorer) }] : [],
+    ),
     unknown: read.flatMap(({ name, scorer }) => (scorer ? [] : [name])),
   };
+}
+
+function expectedColumnOf(scorer: ComparisonScorer): string | undefined {
+  return scorer.kind === 'matches' || scorer.kind === 'json_valid' ? undefined : scorer.expected;
 }
 
 /** Reads the messages of a judge. The service reports what does not exist. */
@@ -152,15 +204,19 @@ export function planOf(
   messages: readonly unknown[],
   { count, sample }: DatasetRows,
   { judges }: Pick<EvaluationScorers, 'judges'>,
-  { trials, maxRows }: { trials: number; maxRows: number },
+  trials: number,
 ): RunPlan {
-  const rows = Math.min(count, maxRows);
-  const model_requests = rows * trials;
-  const used = sample.slice(0, rows);
+  const model_requests = count * trials;
   const templates = [messages, ...judges.map((judge) => judge.messages)];
-  const chars = used.flatMap((row) => templates.map((template) => filledChars(template, row)));
-  const estimated_tokens = Math.ceil(((sumOf(chars)! / used.length) * model_requests) / charsPerToken);
-  return { rows, model_requests, judge_requests: model_requests * judges.length, estimated_tokens };
+  const chars = sample.flatMap((row) => templates.map((template) => filledChars(template, row)));
+  const estimated_tokens = Math.ceil(((sumOf(chars)! / sample.length) * model_requests) / charsPerToken);
+  return {
+    rows: count,
+    model_requests,
+    judge_requests: model_requests * judges.length,
+    estimated_tokens,
+    detectable: rounded(Math.min(1, detectableDifference(worstDeviation, count)), 4),
+  };
 }
 
 /** Returns the number of characters of messages after their placeholders were filled from a row. */

@@ -7,8 +7,12 @@ import type { ResultRow, RowInRun } from './read-run-results.ts';
 
 /** Maximum number of columns of a row, and of scores, that are shown. */
 const maxColumns = 20;
-/** Rows that a result shows: the worst first, those that failed, or those that differ between two runs. */
-export type RowChoice = 'worst' | 'failed' | 'changed';
+/**
+ * Rows that a result shows: all, the worst first; those that failed; those with an error; those whose trials differ; or those
+ * that differ between two runs.
+ */
+export const rowChoice = z.enum(['worst', 'failed', 'errors', 'flaky', 'changed']);
+export type RowChoice = z.output<typeof rowChoice>;
 
 /** A row as a result shows it. What differs between runs is a list in the order of the runs. */
 export const shownRow = z.object({
@@ -40,13 +44,15 @@ export interface RankOptions {
   expectedColumn: ExpectedColumn | undefined;
   /** Scorers whose values are compared between runs. */
   comparedScorers: ReadonlySet<string>;
+  /** Scorers whose values are compared between the trials of a row. */
+  flakyScorers: ReadonlySet<string>;
 }
 
 /** Chooses rows and puts them into their order: failed predictions, then the lowest scores, or the largest losses. */
 export function rankRows(
   rows: readonly ResultRow[],
   runIds: readonly string[],
-  { only, expectedColumn, comparedScorers }: RankOptions,
+  { only, expectedColumn, comparedScorers, flakyScorers }: RankOptions,
 ): RankedRow[] {
   const [firstRunId, lastRunId] = [runIds[0]!, runIds.at(-1)!];
   const ranked = rows.map((row): RankedRow => {
@@ -66,7 +72,10 @@ export function rankRows(
   const chosen = ranked.filter((entry) => {
     if (only === 'changed') return Object.keys(entry.changes).length > 0;
     if (only === 'failed') return hasFailed(entry.row, lastRunId, expectedColumn);
-    return entry.row.runs.has(lastRunId);
+    const run = entry.row.runs.get(lastRunId);
+    if (only === 'errors') return run?.error !== undefined;
+    if (only === 'flaky') return run !== undefined && isFlaky(run, flakyScorers);
+    return run !== undefined;
   });
   return chosen.sort((a, b) => a.rank - b.rank || (a.row.digest < b.row.digest ? -1 : 1));
 }
@@ -132,6 +141,12 @@ function hasFailed(row: ResultRow, lastRunId: string, expectedColumn: ExpectedCo
   if (run.error !== undefined) return true;
   if (expectedColumn !== undefined) return disagrees(row, lastRunId, expectedColumn);
   return run.trials.some(({ scores }) => [...rowScores([{ scores }]).values()].includes(false));
+}
+
+/** Returns whether the trials of a row do not all have the same value of one of the scorers. */
+function isFlaky({ trials }: RowInRun, scorers: ReadonlySet<string>): boolean {
+  const ofTrials = trials.map((trial) => rowScores([trial]));
+  return [...scorers].some((scorer) => new Set(ofTrials.flatMap((scores) => scores.get(scorer) ?? [])).size > 1);
 }
 
 /** Returns a chosen row in the form that results have. */

@@ -1,6 +1,7 @@
 import { rounded } from '../core/statistics/rounded.ts';
 import { cell, escapeInvisible } from '../text/compact-table.ts';
 import { pluralize } from '../text/page.ts';
+import type { ScorerComparison } from './compare-runs.ts';
 import type { RunWithFigures } from './read-run-results.ts';
 import type { ScorerFigures } from './score-figures.ts';
 
@@ -44,16 +45,57 @@ export function renderRunTable(runs: readonly RunWithFigures[]): string[] {
   return [['scorer', ...headings], ...lines].map((line) => line.join('\t'));
 }
 
-/** Renders the figures of one scorer, like `40% of 10 passed` or `mean 3.5 of 10 (3×5 4×5), 1 without a score`. */
-function renderFigures({ n, errors, pass_rate, mean, values, quartiles }: ScorerFigures): string {
+/** Renders the figures of one scorer, like `40% (17 to 69) of 10 passed` or `mean 3.5 (3.1 to 3.9) of 10 (3×5 4×5), 1 without a score`. */
+export function renderFigures(figures: ScorerFigures): string {
+  const { n, errors, pass_rate, mean, interval, values, quartiles, flaky_rows, pass_at_k = [] } = figures;
   const counts = values?.map(([value, count]) => `${cell(value)}×${count}`).join(' ');
   const spread = counts ?? (quartiles && `least, quartiles, greatest ${quartiles.join(' ')}`);
-  const details = spread === undefined || pass_rate !== undefined ? '' : ` (${spread})`;
+  const asShown = (bound: number): number => (pass_rate === undefined ? rounded(bound, 3) : rounded(100 * bound, 1));
+  const bounds = interval === undefined ? '' : ` (${interval.map(asShown).join(' to ')})`;
   const figure =
     pass_rate !== undefined
-      ? `${rounded(100 * pass_rate, 2)}% of ${n} passed`
+      ? `${percent(pass_rate)}${bounds} of ${n} passed`
       : mean !== undefined
-        ? `mean ${mean} of ${n}`
+        ? `mean ${mean}${bounds} of ${n}`
         : pluralize(n, 'value');
-  return `${figure}${details}${errors === undefined ? '' : `, ${errors} without a score`}`;
+  return [
+    `${figure}${spread === undefined || pass_rate !== undefined ? '' : ` (${spread})`}`,
+    ...pass_at_k.map(({ k, any, all }) => `pass@${k} ${percent(any)}, pass^${k} ${percent(all)}`),
+    ...(flaky_rows === undefined ? [] : [`${pluralize(flaky_rows, 'flaky row')}`]),
+    ...(errors === undefined ? [] : [`${errors} without a score`]),
+  ].join(', ');
+}
+
+function percent(share: number): string {
+  return `${rounded(100 * share, 2)}%`;
+}
+
+/**
+ * Returns a comparison as one line for a reader, like `better by 6 points (2 to 10) on 400 rows; 0 rows always passed before and
+ * never now`. Points are hundredths of a rate.
+ */
+export function comparisonSentence({ verdict, difference, interval, lost, ...counts }: ScorerComparison): string {
+  const { better, worse, same, changed = 0, unscored, detectable } = counts;
+  const rows = pluralize(better + worse + same + changed, 'row');
+  if (difference === undefined) return `${verdict} on ${rows}`;
+  const [factor, unit] = lost === undefined ? [1, ''] : [100, ' points'];
+  const sign = difference < 0 ? -1 : 1;
+  const amount = (value: number): number => rounded(sign * factor * value, factor === 1 ? 3 : 1) + 0;
+  const bounds =
+    interval &&
+    ` (${interval
+      .map(amount)
+      .sort((a, b) => a - b)
+      .join(' to ')})`;
+  const size = `${amount(difference)}${unit}`;
+  const isSure = verdict === 'better' || verdict === 'worse';
+  const direction = difference === 0 ? '' : difference < 0 ? ' worse' : ' better';
+  return [
+    `${verdict}${isSure ? ` by ${size}` : `: ${size}${direction}`}${bounds ?? ''} on ${rows}`,
+    ...(isSure || detectable === undefined
+      ? []
+      : [`a difference of ${Math.abs(amount(detectable))}${unit} would show`]),
+    ...(lost === undefined ? [] : [`${pluralize(lost, 'row')} always passed before and never now`]),
+    ...(unscored === undefined ? [] : [`${pluralize(unscored, 'row')} without a score now left out`]),
+  ].join('; ');
 }

@@ -1,6 +1,14 @@
 import * as z from 'zod';
 import type { EvaluationSummary, EvaluationTrial } from '../contract/evaluation-runs.ts';
 import { countEach } from '../core/statistics/count-each.ts';
+import {
+  type Interval,
+  meanInterval,
+  type RowTotal,
+  rateInterval,
+  wilsonInterval,
+} from '../core/statistics/intervals.ts';
+import { passAllK, passAtK } from '../core/statistics/pass-at-k.ts';
 import { rounded } from '../core/statistics/rounded.ts';
 import {
   meanOf,
@@ -12,17 +20,34 @@ import {
 } from '../core/statistics/score-lists.ts';
 
 /** Maximum number of scorers, or of members of their outputs, that get figures. */
-const maxScorers = 50;
+export const maxScorers = 50;
 /** Different values that are counted one by one; more numbers are described by quartiles, and more texts not at all. */
 const maxCountedValues = 10;
 
+/** The bounds of an interval in a result. */
+export const intervalBounds = z.tuple([z.number(), z.number()]);
+
 /** Figures of one scorer in one run, over the trials with a score. */
-const scorerFigures = z.object({
+export const scorerFigures = z.object({
   scorer: z.string().describe('Name, with the path of a member like judge.passed where its output is an object.'),
   n: z.int(),
   errors: z.int().optional().describe('Trials without a score of this scorer.'),
   pass_rate: z.number().optional().describe('Share from 0 to 1.'),
   mean: z.number().optional(),
+  interval: intervalBounds.optional().describe('95 % interval of the rate or mean.'),
+  flaky_rows: z.int().optional().describe('Rows whose trials differ; absent with one trial.'),
+  pass_at_k: z
+    .array(
+      z.object({
+        k: z.int(),
+        any: z.number(),
+        any_interval: intervalBounds,
+        all: z.number(),
+        all_interval: intervalBounds,
+      }),
+    )
+    .optional()
+    .describe('Share of rows of which any (pass@k) or all (pass^k) of k trials pass.'),
   values: z
     .array(z.tuple([z.union([z.boolean(), z.number(), z.string()]), z.int()]))
     .optional()
@@ -57,23 +82,28 @@ export type ScoredTrial = Pick<
   | 'model_latency_seconds'
 >;
 
-/** Returns the figures of a run from all of its trials. */
-export function figuresOf(trials: readonly ScoredTrial[]): RunFigures {
+/** Returns the figures of a run from the trials of each of its rows. */
+export function figuresOf(rows: readonly (readonly ScoredTrial[])[]): RunFigures {
+  const trials = rows.flat();
   const lists = new ScoreLists();
+  for (const [row, trialsOfRow] of rows.entries()) for (const { scores } of trialsOfRow) lists.add(scores, row);
   const scored = new Map<string, number>();
   for (const { scores, scorer_errors } of trials) {
-    lists.add(scores);
     for (const name of Object.keys(scorer_errors ?? {})) if (!scored.has(name)) scored.set(name, 0);
     for (const [name, value] of Object.entries(scores ?? {})) {
       scored.set(name, (scored.get(name) ?? 0) + (value === null || value === undefined ? 0 : 1));
     }
   }
-  const scorers = [...scored].flatMap(([scorer, count]) => {
+  const scorers: ScorerFigures[] = [];
+  for (const [scorer, count] of scored) {
     const errors = trials.length - count;
     const listsOfScorer = lists.toArray().filter((list) => list.scorer === scorer);
-    if (listsOfScorer.length === 0) return [{ scorer, n: 0, ...(errors > 0 && { errors }) }];
-    return listsOfScorer.flatMap((list) => figuresOfList(list, errors) ?? []);
-  });
+    if (listsOfScorer.length === 0) scorers.push({ scorer, n: 0, ...(errors > 0 && { errors }) });
+    for (const list of listsOfScorer) {
+      const figures = scorers.length < maxScorers ? figuresOfList(list, errors) : undefined;
+      if (figures) scorers.push(figures);
+    }
+  }
   return roundedFigures({
     predictions: trials.length,
     errors: trials.filter(({ error }) => error).length,
@@ -95,6 +125,7 @@ export function summarizedFigures({
   judge_total_tokens,
   judge_total_cost,
   scorer_stats,
+  row_count,
 }: Pick<
   EvaluationSummary,
   | 'trial_count'
@@ -104,6 +135,7 @@ export function summarizedFigures({
   | 'judge_total_tokens'
   | 'judge_total_cost'
   | 'scorer_stats'
+  | 'row_count'
 >): RunFigures {
   const scorers = scorer_stats.flatMap(({ scorer_key, path, ...stats }): ScorerFigures[] => {
     const n = stats.pass_known_count || stats.numeric_count || 0;
@@ -116,7 +148,11 @@ export function summarizedFigures({
         n,
         ...(errors > 0 && { errors }),
         ...(typeof stats.pass_rate === 'number' &&
-          stats.pass_known_count && { pass_rate: rounded(stats.pass_rate, 4) }),
+          stats.pass_known_count && {
+            pass_rate: rounded(stats.pass_rate, 4),
+            // The statistics do not tell which trials are of one row.
+            ...(row_count === trial_count && { interval: roundedInterval(wilsonInterval(stats.pass_rate, n)) }),
+          }),
         ...(typeof stats.numeric_mean === 'number' && stats.numeric_count && { mean: rounded(stats.numeric_mean, 4) }),
       },
     ];
@@ -159,20 +195,77 @@ function roundedFigures({ predictions, errors, latency_seconds, scorers, ...used
 }
 
 /** Returns the figures of one scorer; undefined for texts that are no labels, such as reasons. */
-function figuresOfList({ scorer, path, values }: ScoreList, errors: number): ScorerFigures | undefined {
+function figuresOfList(list: ScoreList, errors: number): ScorerFigures | undefined {
+  const { scorer, path, values } = list;
   const counts = countValues(values);
-  const figures = { scorer: [scorer, ...path].join('.'), n: values.length, ...(errors > 0 && { errors }) };
+  const flaky = countFlaky(list);
+  const figures = {
+    scorer: [scorer, ...path].join('.'),
+    n: values.length,
+    ...(errors > 0 && { errors }),
+    ...(flaky !== undefined && { flaky_rows: flaky }),
+  };
   const numbers = values.flatMap((value) => scoreNumber(value) ?? []);
   if (numbers.length < values.length) {
     return areLabels(counts.length, values.length) ? { ...figures, values: counts } : undefined;
   }
   const mean = rounded(meanOf(numbers)!, 4);
-  if (values.every((value) => typeof value === 'boolean')) return { ...figures, pass_rate: mean };
+  const rows = totalsOfRows(list);
+  if (values.every((value) => typeof value === 'boolean')) {
+    const pass_at_k = passesAtK(rows);
+    const interval = roundedInterval(rateInterval(rows));
+    return { ...figures, pass_rate: mean, interval, ...(pass_at_k.length > 0 && { pass_at_k }) };
+  }
+  const interval = meanInterval(rows);
   return {
     ...figures,
     mean,
+    ...(interval && { interval: roundedInterval(interval) }),
     ...(counts.length > maxCountedValues ? { quartiles: quartilesOf(numbers) } : { values: counts }),
   };
+}
+
+/** Returns the sum and the number of the values of each row, which are numbers. The trials of a row follow each other. */
+function totalsOfRows({ values, rows }: ScoreList): RowTotal[] {
+  const totals: RowTotal[] = [];
+  for (const [place, row] of rows.entries()) {
+    if (place === 0 || row !== rows[place - 1]) totals.push({ sum: 0, count: 0 });
+    const total = totals.at(-1)!;
+    total.sum += scoreNumber(values[place]!)!;
+    total.count += 1;
+  }
+  return totals;
+}
+
+/** Counts the rows whose trials do not all have the same value; undefined if no row has several. */
+function countFlaky({ values, rows }: ScoreList): number | undefined {
+  const flaky = new Set<number>();
+  let hasSeveral = false;
+  for (const [place, row] of rows.entries()) {
+    if (place === 0 || row !== rows[place - 1]) continue;
+    hasSeveral = true;
+    if (values[place] !== values[place - 1]) flaky.add(row);
+  }
+  return hasSeveral ? flaky.size : undefined;
+}
+
+/** Returns pass@k and pass^k for 2, 4, 8 and so on, up to the number of trials that every row has. */
+function passesAtK(rows: readonly RowTotal[]): NonNullable<ScorerFigures['pass_at_k']> {
+  const trials = rows.reduce((least, { count }) => Math.min(least, count), Number.POSITIVE_INFINITY);
+  const found: NonNullable<ScorerFigures['pass_at_k']> = [];
+  for (let k = 2; k <= trials; k = k < trials ? Math.min(2 * k, trials) : k + 1) {
+    const [any, all] = [passAtK, passAllK].map((probability) => {
+      const shares = rows.map(({ sum, count }) => ({ sum: probability(count, sum, k), count: 1 }));
+      return [rounded(meanOf(shares.map(({ sum }) => sum))!, 4), roundedInterval(rateInterval(shares))] as const;
+    });
+    found.push({ k, any: any![0], any_interval: any![1], all: all![0], all_interval: all![1] });
+  }
+  return found;
+}
+
+/** Returns an interval as results show it. */
+export function roundedInterval([low, high]: Interval): Interval {
+  return [rounded(low, 4), rounded(high, 4)];
 }
 
 /** Returns whether texts are labels: a few that occur again, unlike reasons. */

@@ -1,17 +1,22 @@
 import type { RecordedCall } from '../contract/calls.ts';
+import type { StoredFeedback } from '../contract/feedback.ts';
 import type { QueueItem } from '../contract/queue-items.ts';
 import { appendTo } from '../core/append-to.ts';
 import { HeddleError, invalidArgument } from '../core/errors.ts';
 import { inBatches } from '../core/in-batches.ts';
+import { canonicalJson } from '../core/json/canonical-json.ts';
+import { countEach } from '../core/statistics/count-each.ts';
 import type { CallContext } from '../records/call-context.ts';
 import { readCalls } from '../records/read-calls.ts';
 import { valueAt } from '../text/call-values.ts';
+import { shortName } from '../text/names.ts';
 import { lastName, nearestPaths } from '../text/nearest-paths.ts';
 import { pluralize } from '../text/page.ts';
 import { emptyFilterHint, hasValue, type ItemsFilter, isByNamed } from './items-filter.ts';
-import { type Judgement, judgementsOf, latestJudgements, type Note, notesOf } from './judgements.ts';
+import { goldOf, type Judgement, judgementsOf, latestJudgements, type Note, notesOf } from './judgements.ts';
 import { matchingItems } from './matching-items.ts';
 import type { QueueAccess } from './queue-access.ts';
+import { requireAnnotators } from './require-annotators.ts';
 import { requireField } from './require-field.ts';
 import { requireQueue } from './require-queue.ts';
 
@@ -32,6 +37,8 @@ export interface QueueSelection {
   filter?: ItemsFilter | undefined;
   /** Path in the call, `judgement.<field>` or `note`, by column. */
   map?: Record<string, string> | undefined;
+  /** Which of several judgements a column takes: `latest`, `majority`, `gold` or that of an annotator. */
+  expected?: string | undefined;
 }
 
 /** Rows, with what the reader must know of them. */
@@ -55,7 +62,7 @@ export async function rowsOfQueue(
   project: string,
   context: CallContext,
 ): Promise<QueueRows> {
-  const { queue_id } = selection;
+  const { queue_id, expected = 'latest' } = selection;
   const mapped =
     selection.map && Object.entries(selection.map).map(([column, path]) => [column, sourceOf(path)] as const);
   const queue = { ...context, id: queue_id, project };
@@ -77,7 +84,7 @@ export async function rowsOfQueue(
   for (const [, source] of columns) {
     if (source.from === 'judgement') await requireField(source.field, judgements, queue);
   }
-  const annotated = new AnnotatedValues(judgements, notesOf(feedback), filter, queue);
+  const annotated = new AnnotatedValues(feedback, filter, expected, queue);
   return makeRows(items, columns, annotated, project, context);
 }
 
@@ -106,27 +113,59 @@ function nothingMatches(filter: ItemsFilter): HeddleError {
   });
 }
 
-/** The judgements and notes that rows take: those of the annotator whom the filter names, the latest of each. */
+/** Returns the value to take of the judgements of a field, each of another annotator; undefined for none. */
+type Choose = (given: readonly Judgement[]) => unknown;
+
+function latestOf(given: readonly Judgement[]): unknown {
+  return given.reduce<Judgement | undefined>((a, b) => (a !== undefined && a.at >= b.at ? a : b), undefined)?.value;
+}
+
+/** Returns the value that more annotators gave than any other. */
+function majorityOf(given: readonly Judgement[]): unknown {
+  const uses = [...countEach(given.map(({ value }) => canonicalJson(value)))].sort(([, a], [, b]) => b - a);
+  const [first, second] = uses;
+  if (!first || first[1] === second?.[1]) return undefined;
+  return given.find(({ value }) => canonicalJson(value) === first[0])?.value;
+}
+
+/** What `expected` can name besides annotators. */
+const chooses = new Map<string, Choose>([
+  ['latest', latestOf],
+  ['majority', majorityOf],
+  ['gold', latestOf],
+]);
+
+/** The judgements and notes that rows take: gold, or those of the annotators whom the filter selects, the latest of each. */
 class AnnotatedValues {
   readonly #judgements = new Map<string, Judgement[]>();
   readonly #notes = new Map<string, Note>();
+  readonly #choose: Choose;
+  readonly expected: string;
 
-  constructor(judgements: readonly Judgement[], notes: readonly Note[], filter: ItemsFilter, queue: QueueAccess) {
+  /** @throws HeddleError for an annotator who has judged nothing. */
+  constructor(feedback: readonly StoredFeedback[], filter: ItemsFilter, expected: string, queue: QueueAccess) {
     const isMeant = isByNamed(filter, queue);
-    for (const judgement of latestJudgements(judgements)) {
-      if (!isMeant(judgement)) continue;
+    const judgements = judgementsOf(feedback);
+    this.expected = expected;
+    this.#choose = chooses.get(expected) ?? latestOf;
+    const [annotator] = chooses.has(expected)
+      ? []
+      : requireAnnotators([expected], judgements, ['from_queue', 'expected']);
+    for (const judgement of expected === 'gold' ? goldOf(feedback) : latestJudgements(judgements)) {
+      if (annotator !== undefined && judgement.annotator !== annotator) continue;
       // Of several annotators, one that the filter did not select does not count.
-      if (judgement.field === filter.field && !hasValue(judgement, filter)) continue;
+      const isSelected = isMeant(judgement) && (judgement.field !== filter.field || hasValue(judgement, filter));
+      if (expected === 'latest' && !isSelected) continue;
       appendTo(this.#judgements, keyOf(judgement.call_id, judgement.field), judgement);
     }
-    for (const note of notes.filter(isMeant)) this.#notes.set(note.call_id, note);
+    for (const note of notesOf(feedback).filter(isMeant)) this.#notes.set(note.call_id, note);
   }
 
-  /** Returns the latest value of a field, and whether annotators gave several. */
+  /** Returns the value of a field, and whether it is the latest of several. */
   judgementOf(callId: string, field: string): { value: unknown; isDisputed: boolean } {
     const given = this.#judgements.get(keyOf(callId, field)) ?? [];
-    const latest = given.reduce<Judgement | undefined>((a, b) => (a !== undefined && a.at >= b.at ? a : b), undefined);
-    return { value: latest?.value, isDisputed: new Set(given.map(({ value }) => JSON.stringify(value))).size > 1 };
+    const values = new Set(given.map(({ value }) => canonicalJson(value)));
+    return { value: this.#choose(given), isDisputed: this.#choose === latestOf && values.size > 1 };
   }
 
   noteOf(callId: string): string | undefined {
@@ -175,7 +214,9 @@ async function makeRows(
     context.progress({ done: rows.length, total: items.length, unit: 'rows' });
   }
   for (const [column, source] of columns) {
-    if (rows.length > 0 && missing.get(column)?.length === rows.length) throw leadsNowhere(column, source, anyCall);
+    if (rows.length > 0 && missing.get(column)?.length === rows.length) {
+      throw leadsNowhere(column, source, anyCall, annotated.expected);
+    }
   }
   if (rows.length === 0) {
     throw new HeddleError({
@@ -184,7 +225,7 @@ async function makeRows(
       hint: 'Call query_queue_items with include_call to see why.',
     });
   }
-  return { rows, warnings: warningsOf(columns, { unread, missing, disputed }) };
+  return { rows, warnings: warningsOf(columns, { unread, missing, disputed }, annotated.expected) };
 }
 
 /** The ids of calls by column. */
@@ -194,6 +235,7 @@ type CallsByColumn = Map<string, string[]>;
 function warningsOf(
   columns: readonly Column[],
   { unread, missing, disputed }: { unread: readonly string[]; missing: CallsByColumn; disputed: CallsByColumn },
+  expected: string,
 ): string[] {
   const warnings: string[] = [];
   if (unread.length > 0) {
@@ -203,7 +245,9 @@ function warningsOf(
     const missingIn = missing.get(column) ?? [];
     if (missingIn.length > 0) {
       const count = pluralize(missingIn.length, 'row');
-      warnings.push(`${count} without ${column}: ${placeOf(source)} does not exist in ${firstIds(missingIn)}.`);
+      warnings.push(
+        `${count} without ${column}: ${placeOf(source, expected)} does not exist in ${firstIds(missingIn)}.`,
+      );
     }
     const disputedIn = disputed.get(column) ?? [];
     if (disputedIn.length > 0) {
@@ -222,9 +266,10 @@ function valueFrom(source: Source, call: RecordedCall | undefined, callId: strin
   };
 }
 
-function placeOf(source: Source): string {
+function placeOf(source: Source, expected: string): string {
   if (source.from === 'call') return source.path;
-  return source.from === 'note' ? 'note' : `judgement.${source.field}`;
+  if (source.from === 'note') return 'note';
+  return `judgement.${source.field}${expected === 'latest' ? '' : ` (${shortName(expected)})`}`;
 }
 
 /** Lists ids for a warning, which names only the first of them. */
@@ -241,11 +286,11 @@ export function tooLarge(): HeddleError {
   });
 }
 
-function leadsNowhere(column: string, source: Source, call: RecordedCall | undefined): HeddleError {
+function leadsNowhere(column: string, source: Source, call: RecordedCall | undefined, expected: string): HeddleError {
   const near = source.from === 'call' && call ? nearestPaths(call, source.path) : [];
   return invalidArgument(['from_queue', 'map', column], {
     consequence: 'Nothing was stored',
-    fault: `${placeOf(source)} exists in no row`,
+    fault: `${placeOf(source, expected)} exists in no row`,
     hint:
       near.length > 0
         ? `The nearest paths are ${near.join(', ')}.`

@@ -4,7 +4,7 @@ import { ownMember } from '../core/json/member-at.ts';
 import { readCalls } from '../records/read-calls.ts';
 import { valuesAt } from '../text/call-values.ts';
 import { csvLine } from '../text/csv-line.ts';
-import { byCall, judgementsOf, latestJudgements, notesOf, readFeedback } from './judgements.ts';
+import { byCall, goldJudgementsOf, judgementsOf, latestJudgements, notesOf, readFeedback } from './judgements.ts';
 import { matchingItems } from './matching-items.ts';
 import type { QueueAccess } from './queue-access.ts';
 import { requireQueue } from './require-queue.ts';
@@ -22,7 +22,7 @@ export interface ExportForm {
 /** A part of an export, with what there is of it so far. */
 export interface ExportedPart {
   text: string;
-  /** Judgements and notes of the whole export. */
+  /** Judgements, gold and notes of the whole export. */
   judgements: number;
   /** Items of the whole export. */
   items: number;
@@ -45,6 +45,8 @@ const itemColumns = [
   'annotation_state',
 ];
 const judgementColumns = ['field', 'value', 'note', 'annotator', 'judged_at'];
+/** Only where there is gold. */
+const goldColumns = ['gold', 'reason'];
 
 /**
  * Yields the judgements and notes of a queue as text, item by item in the order of the queue, one line each.
@@ -57,11 +59,17 @@ export async function* exportedJudgements(
   await requireQueue(queue.id, queue.project, queue.service);
   const { items } = await matchingItems(queue, {});
   const feedback = await readFeedback(queue);
-  const judgements = all ? judgementsOf(feedback) : latestJudgements(judgementsOf(feedback));
+  const given = [judgementsOf(feedback), goldJudgementsOf(feedback)];
+  const [judgements = [], gold = []] = all ? given : given.map(latestJudgements);
   const entries = [
     ...judgements.map(({ call_id, field, value, annotator, at }) => ({
       call_id,
       row: { field, value, annotator, judged_at: at },
+    })),
+    // Gold is no annotator's.
+    ...gold.map(({ call_id, field, value, reason, at }) => ({
+      call_id,
+      row: { field, value, reason, judged_at: at, gold: true },
     })),
     ...notesOf(feedback).map(({ call_id, note, annotator, at }) => ({
       call_id,
@@ -74,7 +82,8 @@ export async function* exportedJudgements(
   const counts = { judgements: entries.length, items: annotatedItems.length };
   let writtenItems = 0;
   let defused = 0;
-  const columns = [...itemColumns, ...judgementColumns, ...paths.map((path) => `call.${path}`)];
+  const members = [...itemColumns, ...judgementColumns, ...(gold.length > 0 ? goldColumns : [])];
+  const columns = [...members, ...paths.map((path) => `call.${path}`)];
   yield { text: format === 'csv' ? `${csvLine(columns).line}\r\n` : '', ...counts, writtenItems, defused };
   for (const batch of inBatches(annotatedItems, itemsPerPart)) {
     const calls = values ? await readCalls(batch, queue.project, queue.service) : undefined;
@@ -83,12 +92,12 @@ export async function* exportedJudgements(
       const call = calls?.get(item.call_id);
       const callValues = !call || call instanceof HeddleError ? {} : valuesAt(call, item.display_fields, maxValueChars);
       for (const { row } of entriesByCall.get(item.call_id)!) {
-        const members: Record<string, unknown> = { ...itemMembers(item), ...row };
+        const exported: Record<string, unknown> = { ...itemMembers(item), ...row };
         if (format === 'jsonl') {
-          lines.push(`${JSON.stringify({ ...members, ...(values && { call_values: callValues }) })}\n`);
+          lines.push(`${JSON.stringify({ ...exported, ...(values && { call_values: callValues }) })}\n`);
           continue;
         }
-        const cells = [...itemColumns, ...judgementColumns].map((name) => ownMember(members, name));
+        const cells = members.map((name) => ownMember(exported, name));
         const { line, changed } = csvLine([...cells, ...paths.map((path) => ownMember(callValues, path))]);
         defused += changed;
         lines.push(`${line}\r\n`);

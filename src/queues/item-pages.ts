@@ -23,7 +23,7 @@ export type ItemWithValues = QueueItem & {
 const minItemChars = 200;
 
 /** The items of a queue to read. */
-interface ItemPageRequest
+export interface ItemPageRequest
   extends Pick<ItemQuery, 'sort_by' | 'include_position' | 'include_feedback' | 'include_own_state'> {
   filter?: ItemsFilter | undefined;
   /** Leaves out items that the account has completed or skipped; needs `include_own_state`. */
@@ -33,10 +33,17 @@ interface ItemPageRequest
 }
 
 /** A page of items; `as_of` is a time before which they were read. */
-interface ItemPage extends ItemsWithFeedback {
+export interface ItemPage extends ItemsWithFeedback {
   hasMore: boolean;
   as_of: string;
+  /** The filter, with the whole names that it means. */
+  filter: ItemsFilter;
+  /** By item: the values that annotators gave to the fields on which they differ; only for disputed items. */
+  disputes?: ReadonlyMap<string, Disputes>;
 }
+
+/** Values by annotator, by field. */
+export type Disputes = Record<string, Record<string, unknown>>;
 
 /** Reads a page of items, and remembers how they were shown, for changes with its `as_of`. */
 export async function readItemPage(
@@ -59,7 +66,8 @@ export async function readItemPage(
   } else if (read.items.length === 0 && offset === 0) await requireKnownNames(filter, queue);
   const { items, feedback } = read;
   const page = items.slice(0, pageSize);
-  return { items: page, feedback, hasMore: items.length > pageSize, as_of: rememberItems(queue, readAtMs, page) };
+  const as_of = rememberItems(queue, readAtMs, page);
+  return { items: page, feedback, hasMore: items.length > pageSize, as_of, filter };
 }
 
 /** Adds the values of its recorded call to each item, or the error that kept the call from being read. */

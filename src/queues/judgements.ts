@@ -1,4 +1,4 @@
-import { judgementTypes, type StoredFeedback } from '../contract/feedback.ts';
+import { goldFeedbackType, judgementTypes, type StoredFeedback } from '../contract/feedback.ts';
 import { type AnnotatorName, annotatorOf } from '../contract/judgement-test.ts';
 import { callReference } from '../contract/references.ts';
 import { appendTo } from '../core/append-to.ts';
@@ -11,6 +11,10 @@ export interface Judgement extends AnnotatorName {
   call_id: string;
   field: string;
   value: unknown;
+  /** Version of the guidelines that it followed, if that is known. */
+  guidelines?: string;
+  /** Why this value settles a dispute; only of gold. */
+  reason?: string;
   /** When it was given, by the clock of the service, with its zone. */
   at: string;
 }
@@ -18,15 +22,6 @@ export interface Judgement extends AnnotatorName {
 /** A note on a recorded call. */
 export interface Note extends Omit<Judgement, 'field' | 'value'> {
   note: string;
-}
-
-/** A judgement or a note as a reader of its item sees it. */
-export interface GivenFeedback {
-  annotator: string;
-  field?: string;
-  value?: unknown;
-  note?: string;
-  at: string;
 }
 
 export const noteType = 'wandb.note.1';
@@ -78,16 +73,33 @@ const readMembers = ['id', 'weave_ref', 'feedback_type', 'payload', 'created_at'
 
 const oldestFirst = ['created_at', 'id'].map((field) => ({ field, direction: 'asc' as const }));
 
-/** Returns the judgements among feedback, in their order. */
-export function judgementsOf(list: readonly StoredFeedback[]): Judgement[] {
+/** Returns the judgements among feedback, in their order; `types` are the beginnings of their types. */
+export function judgementsOf(list: readonly StoredFeedback[], types = judgementTypes): Judgement[] {
   const judgements: Judgement[] = [];
   for (const feedback of list) {
-    const prefix = judgementTypes.find((candidate) => feedback.feedback_type.startsWith(candidate));
+    const prefix = types.find((candidate) => feedback.feedback_type.startsWith(candidate));
     if (prefix === undefined) continue;
     const field = feedback.feedback_type.slice(prefix.length);
-    judgements.push({ ...authorship(feedback), field, value: feedback.payload?.value });
+    const { value, reason, guidelines } = feedback.payload ?? {};
+    judgements.push({
+      ...authorship(feedback),
+      field,
+      value,
+      ...(typeof reason === 'string' && { reason }),
+      ...(typeof guidelines === 'string' && { guidelines }),
+    });
   }
   return judgements;
+}
+
+/** Returns all gold judgements among feedback, in their order. They are no annotator's. */
+export function goldJudgementsOf(list: readonly StoredFeedback[]): Judgement[] {
+  return judgementsOf(list, [goldFeedbackType('')]).map((judgement) => ({ ...judgement, annotator: '' }));
+}
+
+/** Returns the gold judgement that counts for each field and call among feedback: the latest, whoever gave it. */
+export function goldOf(list: readonly StoredFeedback[]): Judgement[] {
+  return latestJudgements(goldJudgementsOf(list));
 }
 
 /** Returns the notes among feedback, in their order. */

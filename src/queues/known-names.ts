@@ -20,7 +20,7 @@ const maxNamed = 5;
 export async function requireKnownNames(filter: ItemsFilter, queue: QueueAccess): Promise<void> {
   const { call_op_name, judged_by, field } = filter;
   if ((call_op_name ?? judged_by ?? field) === undefined) return;
-  const { items, judgements } = await readSummarized(queue, {}, (judged_by ?? field) !== undefined);
+  const { items, judgements } = await readSummarized(queue, {}, { judgements: (judged_by ?? field) !== undefined });
   const operations = [...new Set(items.map((item) => item.call_op_name))];
   if (call_op_name !== undefined && operations.length > 0 && !operations.includes(call_op_name)) {
     throw invalidArgument(['filter', 'call_op_name'], {
@@ -72,7 +72,7 @@ export async function withWholeNames(filter: ItemsFilter, queue: QueueAccess): P
   const { judged_by: name } = filter;
   // Whole names of others than accounts end with the author in brackets.
   if (name === undefined || /[*)]$/.test(name) || name.toLowerCase() === 'me') return filter;
-  const { items, judgements } = await readSummarized(queue, {}, true);
+  const { items, judgements } = await readSummarized(queue, {}, { judgements: true });
   if (items.length === 0 || judgements.some(isByNamed(filter, queue))) return filter;
   const ofAccount = judgements.filter(({ user }) => user.toLowerCase() === name.toLowerCase());
   const [judged_by, ...others] = new Set(ofAccount.map(({ annotator }) => annotator));

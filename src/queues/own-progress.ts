@@ -3,7 +3,7 @@ import { finishedStates, type QueueItem } from '../contract/queue-items.ts';
 import { isOwn, learnAccount } from './authorship.ts';
 import { byCall, judgementsOf } from './judgements.ts';
 import type { QueueAccess } from './queue-access.ts';
-import { type QueueField, readQueueFields } from './queue-fields.ts';
+import { isFreeText, type QueueField, readQueueFields } from './queue-fields.ts';
 import { type ItemQuery, type ItemsWithFeedback, readItems } from './read-items.ts';
 
 function isFinished(state: string): boolean {
@@ -23,7 +23,7 @@ export function ownStateOf(
   if (own_state) return own_state;
   if (!annotator_user_id || annotator_user_id === (facts.annotatorId ?? facts.userId)) return annotation_state;
   if (judged.length === 0) return 'unstarted';
-  const needed = fields.filter(({ schema }) => schema.type !== 'string' || schema.enum !== undefined);
+  const needed = fields.filter((field) => !isFreeText(field));
   return needed.every(({ name }) => judged.includes(name)) ? 'completed' : 'in_progress';
 }
 

@@ -17,6 +17,7 @@ import { inBatches } from '../core/in-batches.ts';
 import { canonicalJson } from '../core/json/canonical-json.ts';
 import { fitsSchema } from '../core/json/json-schema.ts';
 import { isDigest, readVersion } from '../records/read-objects.ts';
+import { contentId } from './authorship.ts';
 import { requireQueue } from './require-queue.ts';
 
 /** A field of a queue: something that annotators judge. */
@@ -45,14 +46,35 @@ const concurrentRequests = 8;
 /** References that one request may have. */
 const refsPerRequest = 1000;
 
+/** What annotators are asked to judge, and how. */
+export interface QueueRules {
+  fields: readonly QueueField[];
+  /** Version of the guidelines. */
+  guidelines?: string | undefined;
+}
+
 /**
  * Reads the fields of a queue: the AnnotationSpec objects among its `scorer_refs`. Other references are skipped.
  * @throws HeddleError `not_found` for an unknown queue, with the nearest ones.
  */
-export async function readQueueFields(queueId: string, project: string, service: ServiceClient): Promise<QueueField[]> {
+export async function readQueueFields(
+  queueId: string,
+  project: string,
+  service: ServiceClient,
+): Promise<readonly QueueField[]> {
+  return (await readQueueRules(queueId, project, service)).fields;
+}
+
+/** Reads the fields of a queue as {@link readQueueFields} does, and the version of its guidelines. */
+export async function readQueueRules(queueId: string, project: string, service: ServiceClient): Promise<QueueRules> {
   const queue = await requireQueue(queueId, project, service);
   const [fields = []] = await readFieldsOfQueues([queue], service);
-  return fields;
+  return { fields, guidelines: guidelinesVersion(queue) };
+}
+
+/** Returns the version of the guidelines of a queue, which follows from their text; undefined without guidelines. */
+export function guidelinesVersion({ description }: Pick<Queue, 'description'>): string | undefined {
+  return description ? contentId(description).slice(0, 8) : undefined;
 }
 
 /** Fields by their reference with a digest, for each service and account: such a version never changes. */
@@ -177,24 +199,36 @@ export const fieldSummaries = z
 /** Keywords of a JSON Schema that a summary expresses, and those that restrict nothing. */
 const summarizedKeywords = new Set(['type', 'enum', 'minimum', 'maximum', 'title', 'description', 'default']);
 
+/** The format in the schema of a field that takes the answer as it should have been. */
+const correctionFormat = 'correction';
+
 /** Returns the summary of a field. */
 export function summarizeField({ name, schema, description }: DefinedField): FieldSummary {
   const about = description === undefined ? {} : { description };
-  const { type, enum: choices, minimum, maximum } = schema;
-  const isSimple = Object.keys(schema).every((keyword) => summarizedKeywords.has(keyword));
+  const { format, ...constraints } = schema;
+  const { type, enum: choices, minimum, maximum } = constraints;
+  const known = format === correctionFormat ? constraints : schema;
+  const isSimple = Object.keys(known).every((keyword) => summarizedKeywords.has(keyword));
   if (isSimple && Array.isArray(choices)) return { name, choices, ...about };
   if (!isSimple || typeof type !== 'string') return { name, schema, ...about };
+  // Fields that other programs have made say it with their name.
+  const isCorrection = type === 'string' && (format === correctionFormat || /correct(ed|ion)/i.test(name));
   return {
     name,
-    type,
+    type: isCorrection ? 'correction' : type,
     ...(typeof minimum === 'number' && { min: minimum }),
     ...(typeof maximum === 'number' && { max: maximum }),
     ...about,
   };
 }
 
+/** Returns whether a field takes any text: nobody needs to write one, and two texts that differ are no dispute. */
+export function isFreeText({ schema }: QueueField): boolean {
+  return schema.type === 'string' && schema.enum === undefined;
+}
+
 /** The types of fields that a queue can be created with. */
-export const fieldTypes = ['boolean', 'number', 'integer', 'string', 'choice'] as const;
+export const fieldTypes = ['boolean', 'number', 'integer', 'string', 'choice', 'correction'] as const;
 
 /** A field to create. */
 export interface FieldDefinition {
@@ -264,6 +298,7 @@ export function fieldSchema({
   max,
 }: Pick<FieldDefinition, 'type' | 'choices' | 'min' | 'max'>): Record<string, unknown> {
   if (type === 'choice') return { type: 'string', enum: choices };
+  if (type === 'correction') return { type: 'string', format: correctionFormat };
   return { type, ...(min !== undefined && { minimum: min }), ...(max !== undefined && { maximum: max }) };
 }
 

@@ -1,13 +1,17 @@
 import * as z from 'zod';
 import { annotationStates, type QueueItem } from '../contract/queue-items.ts';
+import { appendTo } from '../core/append-to.ts';
 import { canonicalJson } from '../core/json/canonical-json.ts';
-import { agreementFigures, type ClassPair } from '../core/statistics/agreement.ts';
+import { agreementFigures, roundedKappa } from '../core/statistics/agreement.ts';
+import { countEach } from '../core/statistics/count-each.ts';
+import { type ClassPair, weightedKappa } from '../core/statistics/kappa.ts';
+import { alphaOfClasses, alphaOfNumbers } from '../core/statistics/krippendorff.ts';
 import { rounded } from '../core/statistics/rounded.ts';
 import { cutValue } from '../text/call-values.ts';
 import type { Judgement } from './judgements.ts';
 
 /** The dimensions by which a summary can count. */
-export const dimensions = ['state', 'operation', 'annotator', 'field'] as const;
+export const dimensions = ['state', 'operation', 'annotator', 'field', 'day'] as const;
 export type Dimension = (typeof dimensions)[number];
 
 /** Maximum number of count columns. */
@@ -39,7 +43,7 @@ type Cell = z.output<typeof cell>;
 export const summaryTable = z.object({
   field: z.string().optional().describe('Field that the table is about.'),
   columns: z.array(cell),
-  rows: z.array(z.array(cell)).describe('Most frequent first.'),
+  rows: z.array(z.array(cell)).describe('Most frequent first; newest day first.'),
   others: z
     .object({ rows: z.int(), cells: z.array(cell), next_offset: z.int().optional() })
     .optional()
@@ -48,6 +52,8 @@ export const summaryTable = z.object({
 });
 export type SummaryTable = z.output<typeof summaryTable>;
 
+const interval = z.tuple([z.number(), z.number()]).describe('95 %.');
+
 /** The agreement of two annotators on a field. */
 export const agreementOfTwo = z.object({
   field: z.string(),
@@ -55,7 +61,10 @@ export const agreementOfTwo = z.object({
   items: z.int().describe('Items that both judged.'),
   percent: z.number().optional().describe('Of these items, those with the same value.'),
   kappa: z.number().optional().describe("Cohen's kappa, unweighted."),
+  kappa_interval: interval.optional(),
   no_kappa: z.string().optional().describe('Why kappa is undefined.'),
+  weighted_kappa: z.number().optional().describe('Only for numbers; by squared difference.'),
+  weighted_kappa_interval: interval.optional(),
   classes: z.array(cell).optional().describe('The values that the confusion table counts.'),
   confusion: z.array(z.array(z.int())).optional().describe('Row: first annotator. Column: second. By classes.'),
   other_classes: z.int().optional().describe('Number of rarer values, which the confusion table leaves out.'),
@@ -63,6 +72,16 @@ export const agreementOfTwo = z.object({
   disagreement_ids: z.array(z.string()).optional().describe('Item ids of the first disagreements.'),
 });
 export type Agreement = z.output<typeof agreementOfTwo>;
+
+/** The agreement of more than two annotators on a field. */
+export const agreementOfAll = z.object({
+  field: z.string(),
+  annotators: z.int(),
+  items: z.int().describe('Items that at least two judged.'),
+  alpha: z.number().optional().describe("Krippendorff's alpha."),
+  distance: z.enum(['nominal', 'interval']).describe('interval: numbers, by squared difference.'),
+});
+export type AgreementOfAll = z.output<typeof agreementOfAll>;
 
 /** The members of an item that a summary needs. */
 export type SummarizedItem = Pick<QueueItem, 'id' | 'call_id' | 'call_op_name' | 'annotation_state'>;
@@ -93,6 +112,7 @@ export function summaryTables(
   items: readonly SummarizedItem[],
   judged: readonly JudgedItem[],
   part: SummaryPart,
+  progress: AnnotatorProgress,
 ): SummaryTable[] {
   if (by.includes('field')) {
     const other = by.find((dimension) => dimension !== 'field');
@@ -100,12 +120,14 @@ export function summaryTables(
       fieldTables(entries, other, part).map((table) => ({ field: String(label), ...table })),
     );
   }
-  if (by.length === 1 && by[0] === 'annotator') return annotatorTable(judged, part);
-  const entries = by.includes('annotator') ? judged : items.map((item) => ({ item }));
+  if (by.length === 1 && by[0] === 'annotator') return annotatorTable(judged, part, progress);
+  const entries = by.includes('annotator') || by.includes('day') ? judged : items.map((item) => ({ item }));
   // Few columns read best: states, or else annotators.
-  const [rows = 'state', columns] = (['operation', 'annotator', 'state'] as const).filter((name) => by.includes(name));
+  const [rows = 'state', columns] = (['day', 'operation', 'annotator', 'state'] as const).filter((name) =>
+    by.includes(name),
+  );
   const groups = groupsOf(entries, rows, 'items');
-  if (columns === undefined) return tableOf(rows, ['items'], groups, (group) => [group.length], part);
+  if (columns === undefined) return tableOf(rows, ['items'], groups, (group) => [count(group, 'items')], part);
   const columnGroups = groupsOf(entries, columns, 'items');
   return crossTable(rows, 'items', groups, columnGroups, (entry) => labelOf(entry, columns), part);
 }
@@ -126,13 +148,20 @@ export function judgedItems(items: readonly SummarizedItem[], judgements: readon
 function labelOf({ item, judgement }: Entry, dimension: Dimension): string {
   if (dimension === 'state') return item.annotation_state;
   if (dimension === 'operation') return item.call_op_name;
+  if (dimension === 'day') return dayOf(judgement!);
   return dimension === 'annotator' ? judgement!.annotator : judgement!.field;
 }
 
-/** Groups entries by a dimension: states in their order, anything else with the largest group first. */
+/** Returns the day of a judgement in UTC, like `2026-11-23`. */
+function dayOf({ at }: Judgement): string {
+  return at.slice(0, 10);
+}
+
+/** Groups entries by a dimension: states in their order, the newest day first, anything else with the largest group first. */
 function groupsOf(entries: readonly Entry[], dimension: Dimension, unit: Unit = 'judgements'): Group[] {
   const label = (entry: Entry): string => labelOf(entry, dimension);
   const groups = groupBy(entries, label, label, unit);
+  if (dimension === 'day') return groups.sort((a, b) => (a.key > b.key ? -1 : 1));
   if (dimension !== 'state') return groups;
   // A state that heddle does not know comes last.
   const states: readonly string[] = [...annotationStates, ...groups.map(({ key }) => key)];
@@ -230,9 +259,51 @@ function count(entries: readonly Entry[], unit: Unit): number {
   return unit === 'judgements' ? entries.length : new Set(entries.map(({ item }) => item.id)).size;
 }
 
-function annotatorTable(judged: readonly JudgedItem[], part: SummaryPart): SummaryTable[] {
-  const cellsOf = (entries: readonly Entry[]) => [count(entries, 'judgements'), count(entries, 'items')];
-  return tableOf('annotator', ['judgements', 'items'], groupsOf(judged, 'annotator'), cellsOf, part);
+/** What is known of annotators beside their judgements. */
+export interface AnnotatorProgress {
+  /** Today's date in UTC. */
+  today: string;
+  /** Seconds that each annotator takes for an item. */
+  seconds: ReadonlyMap<string, number>;
+}
+
+/** A cell for what cannot be told. */
+const unknown = '-';
+
+function annotatorTable(
+  judged: readonly JudgedItem[],
+  part: SummaryPart,
+  { today, seconds }: AnnotatorProgress,
+): SummaryTable[] {
+  const annotatorsOfPlaces = countEach(judged.map(placeOf));
+  const firstValues = new Map<string, string>();
+  const disputedPlaces = new Set<string>();
+  for (const entry of judged) {
+    const [place, value] = [placeOf(entry), canonicalJson(entry.judgement.value)];
+    const first = firstValues.get(place) ?? value;
+    firstValues.set(place, first);
+    if (first !== value) disputedPlaces.add(place);
+  }
+  const cellsOf = (entries: readonly Entry[]): Cell[] => {
+    const shared = entries.map(placeOf).filter((place) => annotatorsOfPlaces.get(place)! > 1);
+    const disputed = shared.filter((place) => disputedPlaces.has(place));
+    const ofToday = entries.filter(({ judgement }) => dayOf(judgement!) === today);
+    const annotators = new Set(entries.map(({ judgement }) => judgement!.annotator));
+    const [annotator = ''] = annotators;
+    return [
+      count(entries, 'judgements'),
+      count(entries, 'items'),
+      count(ofToday, 'items'),
+      shared.length === 0 ? unknown : rounded((100 * disputed.length) / shared.length, 1),
+      (annotators.size === 1 ? seconds.get(annotator) : undefined) ?? unknown,
+    ];
+  };
+  const columns = ['judgements', 'items', 'today', 'disputed %', 'seconds per item'];
+  return tableOf('annotator', columns, groupsOf(judged, 'annotator'), cellsOf, part);
+}
+
+function placeOf({ item, judgement }: Entry): string {
+  return JSON.stringify([item.id, judgement!.field]);
 }
 
 function fieldGroups(judged: readonly JudgedItem[]): Group[] {
@@ -287,20 +358,24 @@ const numberOf = ({ judgement }: Entry): number => judgement!.value as number;
 export function compareAnnotators(
   judged: readonly JudgedItem[],
   { limit, offset }: SummaryPart,
-): { agreement: Agreement[]; others: number; next_offset?: number; notCompared: number } {
+  listsIds: boolean,
+): { agreement: Agreement[]; alpha: AgreementOfAll[]; others: number; next_offset?: number; notCompared: number } {
   const fields = fieldGroups(judged).map(({ label, entries }) => ({
     field: String(label),
-    ...annotatorPairs(entries),
+    ...comparedAnnotators(entries),
   }));
   const compared = fields.filter(({ pairs }) => pairs.length > 0);
   const pairsOfEach = Math.max(1, Math.floor(limit / 2 / compared.length));
   const end = offset + pairsOfEach;
   const shown = compared.flatMap(({ field, pairs }) => pairs.slice(offset, end).map((pair) => ({ field, pair })));
-  const listed = Math.max(minDisagreements, Math.floor((3 * limit) / shown.length));
-  const agreement = shown.map(({ field, pair }) => agreementOf(field, pair, Math.min(listed, limit)));
+  const listed = listsIds ? Math.min(limit, Math.max(minDisagreements, Math.floor((3 * limit) / shown.length))) : 0;
+  const agreement = shown.map(({ field, pair }) => agreementOf(field, pair, listed));
   const pairCounts = compared.map(({ pairs }) => pairs.length);
   return {
     agreement,
+    alpha: compared.flatMap(({ field, valuesByItem, annotators }) =>
+      annotators > 2 ? [alphaOf(field, annotators, valuesByItem)] : [],
+    ),
     others: pairCounts.reduce((sum, count) => sum + count, 0) - agreement.length,
     ...(pairCounts.some((count) => count > end) && { next_offset: end }),
     notCompared: Math.max(0, ...fields.map((field) => field.notCompared)),
@@ -315,8 +390,17 @@ interface AnnotatorPair {
   values: Map<string, unknown>;
 }
 
-/** Returns the pairs of the annotators who have judged most, and the number of the other annotators. */
-function annotatorPairs(entries: readonly Entry[]): { pairs: AnnotatorPair[]; notCompared: number } {
+/** The annotators who have judged a field most. */
+interface ComparedAnnotators {
+  pairs: AnnotatorPair[];
+  annotators: number;
+  /** The values that they gave to each item. */
+  valuesByItem: unknown[][];
+  /** Number of the other annotators. */
+  notCompared: number;
+}
+
+function comparedAnnotators(entries: readonly Entry[]): ComparedAnnotators {
   const groups = groupsOf(entries, 'annotator');
   const annotators = groups.slice(0, maxCompared);
   const values = new Map(entries.map(({ judgement }) => [canonicalJson(judgement!.value), judgement!.value]));
@@ -333,7 +417,34 @@ function annotatorPairs(entries: readonly Entry[]): { pairs: AnnotatorPair[]; no
     }),
   );
   pairs.sort((a, b) => b.shared.length - a.shared.length);
-  return { pairs, notCompared: groups.length - annotators.length };
+  const valuesByItem = new Map<string, unknown[]>();
+  for (const { item, judgement } of annotators.flatMap((group) => group.entries)) {
+    appendTo(valuesByItem, item.id, judgement!.value);
+  }
+  return {
+    pairs,
+    annotators: annotators.length,
+    valuesByItem: [...valuesByItem.values()],
+    notCompared: groups.length - annotators.length,
+  };
+}
+
+function alphaOf(field: string, annotators: number, valuesByItem: readonly unknown[][]): AgreementOfAll {
+  const areNumbers = valuesByItem.every((values) => values.every(isNumber));
+  const alpha = areNumbers
+    ? alphaOfNumbers(valuesByItem as number[][])
+    : alphaOfClasses(valuesByItem.map((values) => values.map(canonicalJson)));
+  return {
+    field,
+    annotators,
+    items: valuesByItem.filter(({ length }) => length > 1).length,
+    ...(alpha !== undefined && { alpha: rounded(alpha, 3) }),
+    distance: areNumbers ? 'interval' : 'nominal',
+  };
+}
+
+function isNumber(value: unknown): value is number {
+  return typeof value === 'number';
 }
 
 function agreementOf(field: string, { annotators, shared, values }: AnnotatorPair, listed: number): Agreement {
@@ -341,15 +452,20 @@ function agreementOf(field: string, { annotators, shared, values }: AnnotatorPai
   const items = pairs.length;
   if (items === 0) return { field, annotators, items, no_kappa: 'no item was judged by both' };
   const { classes, ...figures } = agreementFigures(pairs, maxColumns, 'both used one and the same value only');
+  const numbers = pairs.map((pair) => pair.map((name) => values.get(name)) as [number, number]);
+  const weighted = values.size > 2 && numbers.flat().every(isNumber) ? weightedKappa(numbers) : undefined;
+  const { kappa: weighted_kappa, kappa_interval: weighted_kappa_interval } = weighted ? roundedKappa(weighted) : {};
   const differing = shared.filter(({ classes: [first, second] }) => first !== second).map(({ id }) => id);
   return {
     field,
     annotators,
     items,
     ...figures,
+    ...(weighted_kappa !== undefined && { weighted_kappa }),
+    ...(weighted_kappa_interval && { weighted_kappa_interval }),
     classes: classes.map((name) => valueLabel(values.get(name))),
     disagreements: differing.length,
-    ...(differing.length > 0 && { disagreement_ids: differing.slice(0, listed) }),
+    ...(differing.length > 0 && listed > 0 && { disagreement_ids: differing.slice(0, listed) }),
   };
 }
 

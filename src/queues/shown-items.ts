@@ -1,14 +1,14 @@
 import type { ServiceFacts } from '../client/service-facts.ts';
 import type { QueueItem } from '../contract/queue-items.ts';
 import type { QueueAccess } from './queue-access.ts';
-import type { QueueField } from './queue-fields.ts';
+import type { QueueRules } from './queue-fields.ts';
 
-/** The items and fields that were shown with one `as_of`. */
+/** The items and rules that were shown with one `as_of`. */
 interface ShownPage {
   /** States by item id, as {@link stateAndAnnotator} has them. */
   states: Map<string, string>;
-  /** The fields of queues, by project and queue. */
-  fields: Map<string, readonly QueueField[]>;
+  /** The rules of queues, by project and queue. */
+  rules: Map<string, QueueRules>;
 }
 
 /** Pages by `as_of`, for each service and account; the tool calls of one server share them. */
@@ -27,7 +27,7 @@ export function rememberItems(
   const asOf = facts.timeBefore(readAtMs);
   const pages = shownPages.get(facts) ?? new Map<string, ShownPage>();
   shownPages.set(facts, pages);
-  const page: ShownPage = pages.get(asOf) ?? { states: new Map(), fields: new Map() };
+  const page: ShownPage = pages.get(asOf) ?? { states: new Map(), rules: new Map() };
   for (const item of items) page.states.set(item.id, stateAndAnnotator(item));
   pages.delete(asOf);
   pages.set(asOf, page);
@@ -41,14 +41,14 @@ export function rememberItems(
   return asOf;
 }
 
-/** Remembers the fields that were shown with the items of an `as_of`: a judgement refers to the version that its judge saw. */
-export function rememberFields(queue: QueueAccess, asOf: string, fields: readonly QueueField[]): void {
-  pageOf(queue, asOf)?.fields.set(keyOf(queue), fields);
+/** Remembers the rules that were shown with the items of an `as_of`: a judgement refers to the versions that its judge saw. */
+export function rememberRules(queue: QueueAccess, asOf: string, rules: QueueRules): void {
+  pageOf(queue, asOf)?.rules.set(keyOf(queue), rules);
 }
 
-/** Returns the fields that were shown with an `as_of`; undefined if that is not remembered. */
-export function shownFields(queue: QueueAccess, asOf: string): readonly QueueField[] | undefined {
-  return pageOf(queue, asOf)?.fields.get(keyOf(queue));
+/** Returns the rules that were shown with an `as_of`; undefined if that is not remembered. */
+export function shownRules(queue: QueueAccess, asOf: string): QueueRules | undefined {
+  return pageOf(queue, asOf)?.rules.get(keyOf(queue));
 }
 
 /** Returns how an item was shown with an `as_of`, as {@link stateAndAnnotator} has it; undefined if that is not remembered. */

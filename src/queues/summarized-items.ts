@@ -1,11 +1,12 @@
 import { withFallback } from '../client/with-fallback.ts';
-import { judgementTypes } from '../contract/feedback.ts';
+import { goldFeedbackType, judgementTypes, type StoredFeedback } from '../contract/feedback.ts';
 import { annotatorOf } from '../contract/judgement-test.ts';
 import { HeddleError } from '../core/errors.ts';
+import { secondsPerItem } from '../core/statistics/pace.ts';
 import { readPages } from '../records/read-pages.ts';
 import { fulfillingItems } from './call-conditions.ts';
 import { type ItemsFilter, namesCaller, serviceFilter } from './items-filter.ts';
-import { type Judgement, judgementsOf, readFeedback } from './judgements.ts';
+import { goldOf, type Judgement, judgementsOf, latestJudgements, readFeedback } from './judgements.ts';
 import type { QueueAccess } from './queue-access.ts';
 import type { SummarizedItem } from './queue-summary.ts';
 import { isIgnored, readItems } from './read-items.ts';
@@ -14,6 +15,18 @@ interface Summarized {
   items: SummarizedItem[];
   /** The judgements of the items, and perhaps others, the oldest first. */
   judgements: Judgement[];
+  /** Gold, if it is wanted. */
+  gold: Judgement[];
+  /** The seconds that each annotator takes for an item, if times are wanted. */
+  seconds: ReadonlyMap<string, number>;
+}
+
+/** What a summary needs besides the items. */
+export interface SummarizedParts {
+  judgements: boolean;
+  gold?: boolean;
+  /** When judgements were given, at least on which day. */
+  times?: boolean;
 }
 
 /**
@@ -24,18 +37,23 @@ interface Summarized {
 export async function readSummarized(
   queue: QueueAccess,
   filter: ItemsFilter,
-  withJudgements: boolean,
+  parts: SummarizedParts,
 ): Promise<Summarized> {
   const { unsupportedOperations } = queue.service.facts;
   const counted =
     !unsupportedOperations.has('summarizeQueueItems') &&
     (await withFallback(
-      () => readGroups(queue, filter, withJudgements),
+      () => readGroups(queue, filter, parts),
       async () => void unsupportedOperations.add('summarizeQueueItems'),
     ));
   if (counted) return counted;
-  const judgements = withJudgements ? await readAllJudgements(queue) : [];
-  return { items: await readItemPages(queue, filter, judgements.length), judgements };
+  const feedback = parts.judgements ? await readAllFeedback(queue) : [];
+  const judgements = judgementsOf(feedback);
+  const items = await readItemPages(queue, filter, judgements.length);
+  const timed = latestJudgements(judgements).map(({ annotator, call_id, at }) => {
+    return { by: annotator, item: call_id, atMs: Date.parse(at) };
+  });
+  return { items, judgements, gold: goldOf(feedback), seconds: parts.times ? secondsPerItem(timed) : new Map() };
 }
 
 /** Items, and judgements, that groups may stand for; more are read in pages. */
@@ -47,19 +65,25 @@ const totalOf = (counts: readonly number[]): number => counts.reduce((sum, count
 async function readGroups(
   queue: QueueAccess,
   filter: ItemsFilter,
-  withJudgements: boolean,
+  parts: SummarizedParts,
 ): Promise<Summarized | undefined> {
   // Only the ids of judgements tell which of them are by this account.
   if (namesCaller(filter)) return undefined;
   const { id: queue_id, project: project_id, service } = queue;
-  const judgement_types = withJudgements ? [...judgementTypes] : null;
+  const judgement_types = parts.judgements ? [...judgementTypes] : null;
   const summary = await service
     .call('summarizeQueueItems', {
       path: { queue_id },
-      body: { project_id, filter: serviceFilter(filter), judgement_types },
+      body: {
+        project_id,
+        filter: serviceFilter(filter),
+        judgement_types,
+        ...(parts.gold && { gold_types: [goldFeedbackType('')] }),
+        ...(parts.times && { include_times: true }),
+      },
     })
     .catch(whereTooLarge);
-  const { groups, judgements = [] } = summary ?? {};
+  const { groups, judgements = [], paces = [] } = summary ?? {};
   // The field may be one that only other items have.
   const isFieldKnown = filter.field === undefined || judgements.some(({ field }) => field === filter.field);
   if (!groups?.every(({ count }) => count > 0) || !isFieldKnown) return undefined;
@@ -73,13 +97,16 @@ async function readGroups(
   );
   const items = itemsOfGroups.flat();
   queue.progress?.({ done: items.length, unit: 'items' });
-  return {
-    items,
-    judgements: judgements.flatMap(({ group, field, user, creator, value }) => {
-      const members = { id: '', at: '', field, value, ...annotatorOf(user, creator ?? undefined) };
-      return (itemsOfGroups[group] ?? []).map(({ call_id }) => ({ ...members, call_id }));
-    }),
-  };
+  const found: Record<'judgements' | 'gold', Judgement[]> = { judgements: [], gold: [] };
+  for (const { group, is_gold, field, user, creator, value, day = '' } of judgements) {
+    const members = { id: '', at: day, field, value, ...annotatorOf(user, creator ?? undefined) };
+    const list = is_gold ? found.gold : found.judgements;
+    for (const { call_id } of itemsOfGroups[group] ?? []) list.push({ ...members, call_id });
+  }
+  const seconds = paces.map(
+    (pace) => [annotatorOf(pace.user, pace.creator ?? undefined).annotator, pace.seconds] as const,
+  );
+  return { items, ...found, seconds: new Map(seconds) };
 }
 
 /** Returns undefined where the service refuses to count so much with one request; the queue can still be read in pages. */
@@ -103,9 +130,9 @@ async function readItemPages(queue: QueueAccess, filter: ItemsFilter, doneBefore
   return [...items.values()];
 }
 
-function readAllJudgements(queue: QueueAccess): Promise<Judgement[]> {
+function readAllFeedback(queue: QueueAccess): Promise<StoredFeedback[]> {
   return withFallback(
-    async () => judgementsOf(await readFeedback(queue)),
+    () => readFeedback(queue),
     async () => {
       throw new HeddleError({
         code: 'unsupported',

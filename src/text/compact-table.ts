@@ -27,7 +27,7 @@ export function compactTable(rows: readonly Row[], columnOrder: readonly string[
   const columnsByCells = new Map<string, Column>();
   for (const name of names) {
     if (Object.hasOwn(common, name)) {
-      constants.push(pair(cell(name), cell(ownMember(common, name))));
+      constants.push(memberPair(name, ownMember(common, name)));
       continue;
     }
     const cells = rows.map((row) => cell(ownMember(row, name)));
@@ -53,10 +53,15 @@ export function compactTable(rows: readonly Row[], columnOrder: readonly string[
   ].join('\n');
 }
 
+/** Joins a name and a value with `=`, so that pairs can follow one another, with spaces or semicolons between them. */
+export function memberPair(name: string, value: unknown): string {
+  return pair(cell(name), cell(value));
+}
+
 /** Joins two cells with `=`, quoting whichever could be read as more than one pair. */
 function pair(name: string, value: string): string {
   const quoted = (text: string): string =>
-    /^["[{]/.test(text) || !/[\s="]/.test(text) ? text : escapeInvisible(JSON.stringify(text));
+    /^["[{]/.test(text) || !/[\s=";]/.test(text) ? text : escapeInvisible(JSON.stringify(text));
   return `${quoted(name)}=${quoted(value)}`;
 }
 

@@ -2,7 +2,13 @@ import type { AgreementFigures } from '../core/statistics/agreement.ts';
 import { pluralize } from './page.ts';
 
 /** The members of an agreement that its text needs. */
-type RenderedFigures<Label> = Partial<Omit<AgreementFigures, 'classes'>> & { classes?: readonly Label[] | undefined };
+type RenderedFigures<Label> = Partial<Omit<AgreementFigures, 'classes'>> & {
+  classes?: readonly Label[] | undefined;
+  weighted_kappa?: number | undefined;
+  weighted_kappa_interval?: Interval;
+};
+
+type Interval = [number, number] | undefined;
 
 /**
  * Renders an agreement as a line with its figures and a confusion table.
@@ -12,14 +18,24 @@ type RenderedFigures<Label> = Partial<Omit<AgreementFigures, 'classes'>> & { cla
 export function renderAgreement<Label>(
   heading: string,
   corner: string,
-  { percent, kappa, no_kappa, classes = [], confusion = [], other_classes }: RenderedFigures<Label>,
+  { percent, kappa, kappa_interval, no_kappa, classes = [], confusion = [], ...more }: RenderedFigures<Label>,
   cellOf: (label: Label | undefined) => string,
 ): string[] {
-  const reason = no_kappa === undefined ? `kappa ${kappa}` : `kappa undefined: ${no_kappa}`;
-  const more = other_classes === undefined ? '' : `, ${pluralize(other_classes, 'rarer value')} left out`;
+  const { other_classes, weighted_kappa, weighted_kappa_interval } = more;
+  const reason =
+    no_kappa === undefined ? withInterval(`kappa ${kappa}`, kappa_interval) : `kappa undefined: ${no_kappa}`;
+  const weighted =
+    weighted_kappa === undefined
+      ? ''
+      : withInterval(`, weighted by squared difference ${weighted_kappa}`, weighted_kappa_interval);
+  const others = other_classes === undefined ? '' : `, ${pluralize(other_classes, 'rarer value')} left out`;
   return [
-    `${heading}, ${percent}% agree, ${reason}`,
-    [corner + more, ...classes.map(cellOf)].join('\t'),
+    `${heading}, ${percent}% agree, ${reason}${weighted}`,
+    [corner + others, ...classes.map(cellOf)].join('\t'),
     ...confusion.map((row, place) => [cellOf(classes[place]), ...row].join('\t')),
   ];
+}
+
+function withInterval(figure: string, interval: Interval): string {
+  return interval === undefined ? figure : `${figure} (95 %: ${interval[0]} to ${interval[1]})`;
 }

@@ -36,8 +36,8 @@ export function showRows(rows: readonly Row[], { fields, defaults, always, known
   if (unknown !== undefined) throw unknownField(unknown, [...new Set([...known, ...present])]);
   const shared = columns.filter(isCommon);
   const single = columns.filter((column) => !shared.includes(column));
-  // An empty list says something of all rows together, such as that none of them is judged.
-  const isMissing = (value: unknown): boolean => isEmptyValue(value) && !Array.isArray(value);
+  // An empty list or object says something of all rows together, such as that none of them is judged.
+  const isMissing = (value: unknown): boolean => value === null || value === undefined || value === '';
   const common = rowOf(shared, 0, isMissing);
   const omitted_fields = shortList([...present].filter((name) => !wanted.includes(name)));
   return {

@@ -29,6 +29,7 @@ const input = z
           .refine((map) => Object.keys(map).length <= maxPaths, `has more than ${maxPaths} columns`)
           .optional()
           .describe('Column to path in the call, judgement.FIELD or note.'),
+        expected: z.string().optional().describe('latest (default), majority, gold or an annotator.'),
       })
       .optional(),
     description: z.string().optional(),

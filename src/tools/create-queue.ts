@@ -56,16 +56,14 @@ Example: {"name":"Refunds","guidelines":"Judge the answer.","fields":[{"name":"t
     const fieldsOfNamesakes = await readFieldsOfQueues(namesakes, service);
     const shown = definitions.length === 0 ? {} : { fields: definitions.map(definedField).map(summarizeField) };
     const claims = { ...(reviewers_per_item && { reviewers_per_item }), ...(assignees?.length && { assignees }) };
-    const wanted = { name, description: guidelines, ...claims };
-    const differences = namesakes.map((queue, index) =>
-      differencesOf(queue, fieldsOfNamesakes[index]!, wanted, definitions),
-    );
-    const same = namesakes.find((_, index) => differences[index]!.length === 0);
     const isAsked = Object.keys(claims).length > 0;
+    const wanted = { name, guidelines, definitions, claims };
+    const differences = namesakes.map((queue, index) => differencesOf(queue, fieldsOfNamesakes[index]!, wanted));
+    const same = namesakes.find((_, index) => differences[index]!.length === 0);
     if (same) return { queue_id: same.id, ...shown, existed: true, ...(isAsked && unkeptWarning(same)) };
     if (namesakes[0]) throw takenName(namesakes[0], differences[0]!);
     const scorer_refs = (await storeFields(definitions, project, service)).map(({ reference }) => reference);
-    const body = { project_id: project, ...wanted, scorer_refs };
+    const body = { project_id: project, name, description: guidelines, scorer_refs, ...claims };
     const { id } = await service.call('createQueue', { body });
     const query = { project_id: project };
     const created = isAsked ? await service.call('readQueue', { path: { queue_id: id }, query }) : undefined;
@@ -88,27 +86,31 @@ function takenName({ id, name }: Queue, differences: readonly string[]): HeddleE
   });
 }
 
-type QueueContent = Pick<Queue, 'name' | 'description' | 'reviewers_per_item' | 'assignees'>;
+interface WantedQueue {
+  name: string;
+  guidelines: string;
+  definitions: readonly FieldDefinition[];
+  claims: Pick<Queue, 'reviewers_per_item' | 'assignees'>;
+}
 
 /** Returns what a queue has other than a new one would. */
 function differencesOf(
   queue: Queue,
   fields: readonly QueueField[],
-  wanted: QueueContent,
-  definitions: readonly FieldDefinition[],
+  { name, guidelines, definitions, claims }: WantedQueue,
 ): string[] {
-  const hasFields =
+  const isSame =
     fields.length === definitions.length && fields.every((field, n) => isSameField(field, definitions[n]!));
   return [
-    ...(queue.name === wanted.name ? [] : ['spelling']),
-    ...((queue.description ?? '') === wanted.description ? [] : ['guidelines']),
-    ...(hasFields ? [] : ['fields']),
-    ...(!keepsClaims(queue) || claimsOf(queue) === claimsOf(wanted) ? [] : ['reviewers']),
+    ...(queue.name === name ? [] : ['spelling']),
+    ...((queue.description ?? '') === guidelines ? [] : ['guidelines']),
+    ...(isSame ? [] : ['fields']),
+    ...(!keepsClaims(queue) || claimsOf(queue) === claimsOf(claims) ? [] : ['reviewers']),
   ];
 }
 
 /** Returns who is to judge how often, as text to compare; a queue that says nothing wants one opinion, of anyone. */
-function claimsOf({ reviewers_per_item, assignees }: QueueContent): string {
+function claimsOf({ reviewers_per_item, assignees }: WantedQueue['claims']): string {
   return canonicalJson([reviewers_per_item ?? 1, assignees?.length ? assignees : []]);
 }
 

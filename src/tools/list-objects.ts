@@ -80,7 +80,7 @@ Example: {"kind":"dataset"}`,
     const others =
       left_out === undefined
         ? ''
-        : ` ${pluralize(left_out, 'object')} that runs of first rows made left out; name "-first-" finds them.`;
+        : ` ${pluralize(left_out, 'object')} that runs of samples made left out; name "-sample-" finds them.`;
     if (objects.length === 0) return `No ${kind}s at offset ${offset}.${others}`;
     const summary = `${pluralize(objects.length, kind)} from offset ${offset}.${others}`;
     return renderPage(summary, objects, columns, next_offset);

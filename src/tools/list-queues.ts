@@ -6,6 +6,7 @@ import { shapeWithoutNull } from '../contract/shape-without-null.ts';
 import { itemCounts } from '../queues/own-progress.ts';
 import {
   fieldSummaries,
+  guidelinesVersion,
   type QueueField,
   readFieldsOfQueues,
   renderFields,
@@ -30,6 +31,7 @@ const output = z.object({
         id: z.string(),
         name: z.string(),
         guidelines: z.string().optional().describe('How to judge.'),
+        guidelines_version: z.string().optional(),
         fields: fieldSummaries,
         free_fields: z.boolean().optional().describe('True if judgements may have any name.'),
         remaining: z.int().optional().describe('Items not completed or skipped by anyone.'),
@@ -134,7 +136,7 @@ async function summarize(queues: Queue[], project_id: string, context: ToolConte
     return {
       id,
       name,
-      ...(description && { guidelines: description }),
+      ...(description && { guidelines: description, guidelines_version: guidelinesVersion({ description }) }),
       ...(fields[index]?.length && { fields: fields[index].map(summarizeField) }),
       ...(hasNoFields(fields[index], scorer_refs) && { free_fields: true }),
       ...(count && itemCounts(count)),

@@ -1,9 +1,9 @@
 import * as z from 'zod';
-import type { StoredFeedback } from '../contract/feedback.ts';
 import { queryQueueItemsRequest, queueItem, sortFields } from '../contract/queue-items.ts';
 import { shapeWithoutNull } from '../contract/shape-without-null.ts';
 import { sortKey } from '../contract/sort-keys.ts';
 import { countEach } from '../core/statistics/count-each.ts';
+import { type GivenFeedback, givenFeedback, judgementLine, valueLine } from '../queues/given-feedback.ts';
 import {
   type ItemWithValues,
   readItemPage,
@@ -13,7 +13,6 @@ import {
   withReadableTimes,
 } from '../queues/item-pages.ts';
 import { emptyFilterHint, itemsFilter } from '../queues/items-filter.ts';
-import { type GivenFeedback, judgementsOf, latestJudgements, notesOf } from '../queues/judgements.ts';
 import { matchingItems } from '../queues/matching-items.ts';
 import type { QueueAccess } from '../queues/queue-access.ts';
 import { requireQueue } from '../queues/require-queue.ts';
@@ -41,7 +40,10 @@ const input = z.strictObject({
   limit: z.int().min(0).default(50).describe('Maximum number of results to return.'),
   include_position,
   include_call: z.boolean().optional().describe('Add the values of the calls at display_fields.'),
-  include_judgements: z.boolean().optional().describe('Add what annotators judged and noted.'),
+  include_judgements: z
+    .boolean()
+    .optional()
+    .describe('Add judgements; fields adds notes, judged_at, guidelines, gold_reasons.'),
   fields: z.array(z.string().min(1).max(256)).min(1).max(100).optional().describe('Members to return; ["*"] for all.'),
   max_value_chars: z.int().min(20).default(500).describe('Length at which a value is cut.'),
 });
@@ -60,13 +62,16 @@ const output = z.object({
   hint: z.string().optional(),
 });
 
-type Item = ItemWithValues & { judgements?: GivenFeedback[] };
+type Item = ItemWithValues & Partial<GivenFeedback>;
 
 type ItemPage = z.output<typeof output>;
 
 const defaultFields = ['position_in_queue', 'call_op_name', 'call_started_at', 'call_id'];
+/** Who reads judgements needs less of the items. */
+const defaultFieldsWithJudgements = ['position_in_queue', 'call_op_name'];
 /** Members that were asked for by an argument of their own. */
-const addedFields = ['call_values', 'call_error', 'exception', 'judgements'];
+const addedFields = ['call_values', 'call_error', 'exception', 'judgements', 'gold'];
+const feedbackFields = ['notes', 'judged_at', 'guidelines', 'gold_reasons'];
 /** The members of items that are shown when nothing else is asked for. */
 export const itemFields = { defaults: defaultFields, always: ['id', 'annotation_state', ...addedFields] };
 /** The columns of a table of items that come first. */
@@ -93,9 +98,13 @@ Example: {"queue_id":"support-triage","filter":{"annotation_states":["unstarted"
     if (items.length === 0 && args.limit > 0) return emptyPage(args, queue);
     const addCalls = include_call ? withCallValues : args.filter?.has_error ? withExceptions : undefined;
     const withValues = addCalls ? await addCalls(items, project, max_value_chars, context) : items;
-    const judged = include_judgements ? withJudgements(withValues, feedback) : withValues;
-    const known = Object.keys(queueItem.shape);
-    const { omitted_fields, ...shown } = showRows(judged, { fields, ...itemFields, known });
+    const given = include_judgements ? givenFeedback(feedback, page.filter, queue) : undefined;
+    const judged = given
+      ? withValues.map((item): Item => ({ ...item, judgements: {}, ...given.get(item.call_id) }))
+      : withValues;
+    const defaults = include_judgements ? defaultFieldsWithJudgements : defaultFields;
+    const known = [...Object.keys(queueItem.shape), ...(include_judgements ? feedbackFields : [])];
+    const { omitted_fields, ...shown } = showRows(judged, { ...itemFields, fields, defaults, known });
     return {
       // Every page of a queue has the same ones.
       ...itemPage({ ...shown, ...(offset === 0 && omitted_fields && { omitted_fields }) }, offset, hasMore),
@@ -113,8 +122,8 @@ Example: {"queue_id":"support-triage","filter":{"annotation_states":["unstarted"
     const asOf = as_of === undefined ? '' : ` as_of ${as_of}.`;
     const omitted = omitted_fields ? ` Further fields: ${omitted_fields.map(cell).join(', ')}.` : '';
     const summary = `${pluralize(items.length, 'item')} from offset ${offset} (${states.join(', ')}).${asOf}${omitted}`;
-    const rows = items.map((item) => toItemRow(item, common));
-    return renderPage(summary, rows, itemColumns, next_offset, common && toItemRow(common));
+    const rows = items.map((item) => toItemRow(withLines(item), common));
+    return renderPage(summary, rows, itemColumns, next_offset, common && toItemRow(withLines(common)));
   },
 
   shrink(page, share) {
@@ -136,17 +145,13 @@ async function emptyPage({ filter = {}, offset = 0 }: Arguments, queue: QueueAcc
   return { ...itemPage({ items: [] }, offset, false), matching, ...(hint !== undefined && { hint }) };
 }
 
-/** Adds the latest judgements and the notes of every annotator to each item. */
-function withJudgements(items: readonly Item[], feedback: readonly StoredFeedback[]): Item[] {
-  const entries = [
-    ...latestJudgements(judgementsOf(feedback)).map(({ call_id, annotator, field, value, at }) => {
-      return { call_id, shown: { annotator, field, value, at } };
-    }),
-    ...notesOf(feedback).map(({ call_id, annotator, note, at }) => ({ call_id, shown: { annotator, note, at } })),
-  ];
-  const shownByCall = new Map<string, GivenFeedback[]>(items.map(({ call_id }) => [call_id, []]));
-  for (const { call_id, shown } of entries) shownByCall.get(call_id)?.push(shown);
-  return items.map((item) => ({ ...item, judgements: shownByCall.get(item.call_id)! }));
+/** Returns the members of an item with its judgements and gold as lines. */
+function withLines({ judgements, gold, ...item }: Record<string, unknown>): Record<string, unknown> {
+  return {
+    ...item,
+    ...(judgements !== undefined && { judgements: judgementLine(judgements as GivenFeedback['judgements']) }),
+    ...(gold !== undefined && { gold: valueLine(gold as Record<string, unknown>) }),
+  };
 }
 
 function itemPage(shown: ShownRows, offset: number, hasMore: boolean): ItemPage {

@@ -2,15 +2,11 @@ import * as z from 'zod';
 import type { EvaluationRun } from '../contract/evaluation-runs.ts';
 import { splitProjectId } from '../contract/identifiers.ts';
 import { HeddleError, invalidArgument } from '../core/errors.ts';
-import {
-  agreementWithExpected,
-  rowColumnsOf,
-  type ScorerAgreement,
-  scorerAgreement,
-} from '../evaluations/agreement-with-column.ts';
+import { agreementWithExpected, type ScorerAgreement, scorerAgreement } from '../evaluations/agreement-with-column.ts';
+import { findBaseline } from '../evaluations/baselines.ts';
 import { compareScores, scorerComparison } from '../evaluations/compare-runs.ts';
-import { evaluationReferences } from '../evaluations/find-evaluation.ts';
-import { rankRows, type ShownRow, shownRow, toShownRow } from '../evaluations/rank-rows.ts';
+import { evaluationReferences, nameInReference } from '../evaluations/find-evaluation.ts';
+import { rankRows, rowChoice, type ShownRow, shownRow, toShownRow } from '../evaluations/rank-rows.ts';
 import {
   type ResultRow,
   readFigures,
@@ -21,11 +17,12 @@ import {
   unknownRun,
   withFigures,
 } from '../evaluations/read-run-results.ts';
-import { renderRuns, renderRunTable } from '../evaluations/render-runs.ts';
-import { figuresOf } from '../evaluations/score-figures.ts';
+import { comparisonSentence, renderFigures, renderRuns, renderRunTable } from '../evaluations/render-runs.ts';
+import { figuresOf, type RunFigures } from '../evaluations/score-figures.ts';
 import { withSdkRuns } from '../evaluations/sdk-runs.ts';
+import { requireColumn, type Slice, slice, sliceRows } from '../evaluations/slice-rows.ts';
 import { cell, compactTable } from '../text/compact-table.ts';
-import { nearestSentence, shortName } from '../text/names.ts';
+import { shortName } from '../text/names.ts';
 import { pageMembers, pagePosition, pluralize, withFirstRows } from '../text/page.ts';
 import { renderAgreement } from '../text/render-agreement.ts';
 import { defineTool, projectArgument, projectOf, type ToolContext } from './definition/tool.ts';
@@ -36,11 +33,17 @@ const maxListedRuns = 10_000;
 
 const input = z
   .strictObject({
-    run_ids: z.array(z.string().min(1).max(256)).min(1).max(maxRuns).optional().describe('The first is the baseline.'),
+    run_ids: z
+      .array(z.string().min(1).max(256))
+      .min(1)
+      .max(maxRuns)
+      .optional()
+      .describe('Ids or names of baselines, the first is compared with.'),
     evaluation: z.string().min(1).optional().describe('Name or reference, for its newest runs.'),
     compare: z.boolean().optional().describe('Compare the newest two.'),
     expected: z.string().optional().describe("Column with people's judgements: agreement and kappa of each scorer."),
-    only: z.enum(['worst', 'failed', 'changed']).optional(),
+    only: rowChoice.optional(),
+    slice_by: z.string().optional().describe('Column: figures by value.'),
     limit: z.int().min(1).max(1000).default(10).describe('Maximum number of rows, or of runs of an evaluation.'),
     offset: z.int().min(0).default(0),
     max_value_chars: z.int().min(1).max(1000).default(200),
@@ -67,6 +70,7 @@ const output = z.object({
   runs: z.array(runWithFigures).describe('Figures by run.'),
   comparisons: z.array(runComparison).optional(),
   agreement: z.array(scorerAgreement).optional(),
+  slices: z.array(slice).optional().describe('By slice_by.'),
   rows: z.array(shownRow).optional().describe('Absent in a list of runs.'),
   ...pageMembers,
   total: z.int().describe('Rows that match, or runs.'),
@@ -78,7 +82,7 @@ const output = z.object({
 export type EvaluationResult = z.output<typeof output>;
 
 const comparisonNote =
-  'Passed or a higher number counts as better. p: two-sided sign test; from 0.05 on the difference could be chance.';
+  'Passed or a higher number counts as better; 95 % intervals in brackets. p: exact McNemar test, for numbers the sign test; p_holm is corrected for several scorers. From 0.05 on the difference could be chance.';
 const changedRowsNote = 'Rows that did not change are left out; only "worst" returns them too.';
 
 export const readEvaluationTool = defineTool({
@@ -86,7 +90,7 @@ export const readEvaluationTool = defineTool({
   title: 'Read results of evaluations',
   groups: ['evaluation'],
   uses: ['listEvaluationRuns', 'queryCalls', 'queryEvaluationResults'],
-  description: `Reads runs: status, figures of each scorer, and rows, the worst first. Of several runs it compares the rows that they share: better, worse, same, and whether that could be chance.
+  description: `Reads runs: status, figures of each scorer, and rows, the worst first. Of several runs it compares the shared rows: better, worse, or chance.
 Example: {"evaluation":"Support answers"}`,
   hints: { readOnlyHint: true, destructiveHint: false, idempotentHint: true, openWorldHint: false },
   view: 'ui://heddle/evaluation',
@@ -115,7 +119,18 @@ Example: {"evaluation":"Support answers"}`,
   },
 
   render(result: EvaluationResult) {
-    const { runs, comparisons = [], agreement = [], rows, offset, next_offset, total, note, warnings = [] } = result;
+    const {
+      runs,
+      comparisons = [],
+      agreement = [],
+      slices = [],
+      rows,
+      offset,
+      next_offset,
+      total,
+      note,
+      warnings = [],
+    } = result;
     const more = next_offset === undefined ? '' : ` More follow: next_offset ${next_offset}.`;
     if (rows === undefined) {
       const heading = runs.length === 0 ? `No runs at offset ${offset}: there are ${total}.` : '';
@@ -132,6 +147,7 @@ Example: {"evaluation":"Support answers"}`,
       ...comparisons.map((comparison) => renderComparison(comparison, runs)),
       ...(note === undefined ? [] : [note]),
       ...agreement.map((entry) => renderAgreementWithColumn(entry, runs)),
+      ...renderSlices(slices, runs),
       ...warnings.map(cell),
       ...(rows.length > 0
         ? [
@@ -150,28 +166,45 @@ Example: {"evaluation":"Support answers"}`,
   },
 });
 
-type RowArguments = Pick<z.output<typeof input>, 'expected' | 'only' | 'limit' | 'offset' | 'max_value_chars'>;
+type RowArguments = Pick<
+  z.output<typeof input>,
+  'expected' | 'only' | 'slice_by' | 'limit' | 'offset' | 'max_value_chars'
+>;
 
 /**
- * Reads the runs with these ids, in their order.
+ * Reads the runs with these ids, or names of baselines, in their order.
  * @throws HeddleError `not_found` for an unknown one.
  */
-async function knownRuns(ids: readonly string[], project: string, { service }: ToolContext): Promise<EvaluationRun[]> {
+async function knownRuns(ids: readonly string[], project: string, context: ToolContext): Promise<EvaluationRun[]> {
   const wanted = [...new Set(ids)];
+  const runs = await findRuns(wanted, project, context);
+  const evaluations = [...runs.values()].flatMap(({ evaluation }) => (evaluation ? nameInReference(evaluation) : []));
+  for (const name of wanted.filter((id) => !runs.has(id))) {
+    const id = await findBaseline(name, evaluations, project, context.service);
+    const run = id === undefined ? undefined : (await findRuns([id], project, context)).get(id);
+    if (!run) throw unknownRun(name, project);
+    runs.set(name, run);
+  }
+  return [...new Map(wanted.map((id) => [runs.get(id)!.evaluation_run_id, runs.get(id)!])).values()];
+}
+
+/** Finds runs by their ids, also those that SDKs recorded. */
+async function findRuns(
+  ids: readonly string[],
+  project: string,
+  { service }: ToolContext,
+): Promise<Map<string, EvaluationRun>> {
   const found = await service.call('listEvaluationRuns', {
     path: splitProjectId(project),
-    query: { evaluation_run_ids: wanted },
+    query: { evaluation_run_ids: [...ids] },
   });
   const listed = new Set(found.map((run) => run.evaluation_run_id));
-  const missing = wanted.filter((id) => !listed.has(id));
+  const missing = ids.filter((id) => !listed.has(id));
   const all =
     missing.length === 0
       ? found
       : await withSdkRuns(found, { call_ids: missing }, { project, limit: missing.length, service });
-  const runs = new Map(all.map((run) => [run.evaluation_run_id, run]));
-  const unknown = wanted.find((id) => !runs.has(id));
-  if (unknown === undefined) return wanted.map((id) => runs.get(id)!);
-  throw unknownRun(unknown, project);
+  return new Map(all.map((run) => [run.evaluation_run_id, run]));
 }
 
 /** Lists runs with the figures that the service computes. */
@@ -198,49 +231,58 @@ async function listRuns(
 /** Reads runs with their rows, and compares each with the first. */
 async function readRuns(
   runs: readonly EvaluationRun[],
-  { expected, only, limit, offset, max_value_chars }: RowArguments,
+  { expected, only, slice_by, limit, offset, max_value_chars }: RowArguments,
   project: string,
   context: ToolContext,
 ): Promise<EvaluationResult> {
   const runIds = runs.map(({ evaluation_run_id }) => evaluation_run_id);
   const facts = await runFacts(runs, project, context);
   const { rows, warnings } = await readRunResults(runIds, project, context);
-  if (expected !== undefined) await resolveRows(rows, context);
+  if (expected !== undefined || slice_by !== undefined) await resolveRows(rows, context);
   const agreement = expected === undefined ? [] : agreementOfRuns(rows, runIds, expected);
-  await context.service.pause();
-  const comparisons = runIds.slice(1).map((run_id) => compareWith(runIds[0]!, run_id, rows));
+  const pause = (): Promise<void> => context.service.pause();
+  const figures = new Map<string, RunFigures>();
+  for (const run_id of runIds) {
+    figures.set(run_id, figuresOf(rows.map((row) => row.runs.get(run_id)?.trials ?? [])));
+    await pause();
+  }
+  const comparisons: RunComparison[] = [];
+  for (const run_id of runIds.slice(1)) {
+    comparisons.push(compareWith(runIds[0]!, run_id, rows));
+    await pause();
+  }
+  const sliced = slice_by === undefined ? undefined : await sliceRows(rows, runIds, slice_by, pause);
   const choice = only ?? (runIds.length > 1 && expected === undefined ? 'changed' : 'worst');
   const last = runIds.at(-1)!;
   const scorers = agreement.filter(({ run_id }) => run_id === last).map(({ scorer }) => scorer);
   const expectedColumn = expected === undefined ? undefined : { column: expected, scorers };
   const comparedScorers = new Set(comparisons.at(-1)?.scorers.map(({ scorer }) => scorer));
-  const ranked = rankRows(rows, runIds, { only: choice, expectedColumn, comparedScorers });
+  const flaky = figures.get(last)!.scorers.filter(({ flaky_rows }) => flaky_rows);
+  const flakyScorers = new Set(flaky.map(({ scorer }) => scorer));
+  const ranked = rankRows(rows, runIds, { only: choice, expectedColumn, comparedScorers, flakyScorers });
   const page = ranked.slice(offset, offset + limit);
   await resolveRows(
     page.map(({ row }) => row),
     context,
   );
   const unfinished = facts.filter(({ status }) => status === 'running').length;
+  const notices = [
+    ...warnings,
+    ...(unfinished > 0 ? [`${pluralize(unfinished, 'run')} not finished: figures and rows are of what is done.`] : []),
+    ...(sliced?.others ? [`${pluralize(sliced.others, 'smaller slice')} left out.`] : []),
+  ];
   return {
-    runs: facts.map((fact) =>
-      withFigures(fact, figuresOf(rows.flatMap((row) => row.runs.get(fact.run_id)?.trials ?? [])), rows),
-    ),
+    runs: facts.map((fact) => withFigures(fact, figures.get(fact.run_id), rows)),
     ...(comparisons.length > 0 && {
       comparisons,
       note: choice === 'changed' && only === undefined ? `${comparisonNote} ${changedRowsNote}` : comparisonNote,
     }),
     ...(agreement.length > 0 && { agreement }),
+    ...(sliced && { slices: sliced.slices }),
     rows: page.map((entry) => toShownRow(entry, runIds, max_value_chars)),
     ...pagePosition(offset, page.length, ranked.length > offset + limit),
     total: ranked.length,
-    ...((warnings.length > 0 || unfinished > 0) && {
-      warnings: [
-        ...warnings,
-        ...(unfinished > 0
-          ? [`${pluralize(unfinished, 'run')} not finished: figures and rows are of what is done.`]
-          : []),
-      ],
-    }),
+    ...(notices.length > 0 && { warnings: notices }),
   };
 }
 
@@ -260,13 +302,7 @@ function compareWith(baseline: string, run_id: string, rows: readonly ResultRow[
 
 /** @throws HeddleError `invalid_arguments` for a column that no row has, or with whose values no scorer can be compared. */
 function agreementOfRuns(rows: readonly ResultRow[], runIds: readonly string[], column: string): ScorerAgreement[] {
-  const columns = rowColumnsOf(rows);
-  if (rows.length > 0 && !columns.includes(column)) {
-    throw invalidArgument('expected', {
-      fault: `No row has the column ${JSON.stringify(shortName(column))}`,
-      hint: nearestSentence('columns', column, columns) || 'The rows have no columns.',
-    });
-  }
+  requireColumn('expected', column, rows);
   const agreement = runIds.flatMap((runId) => agreementWithExpected(rows, runId, column));
   if (rows.length === 0 || agreement.length > 0) return agreement;
   throw invalidArgument('expected', {
@@ -288,11 +324,15 @@ function renderComparison(
   const heading = `${placeOf(run_id, runs)} against ${placeOf(baseline, runs)}: ${pluralize(shared_rows, 'shared row')}${others}.`;
   if (scorers.length === 0) return heading;
   const hasLabels = scorers.some(({ changed }) => changed !== undefined);
-  const lines = scorers.map(({ scorer, better, worse, same, changed, p, verdict }) =>
-    [cell(scorer), better, worse, same, ...(hasLabels ? [changed ?? ''] : []), p ?? '', verdict].join('\t'),
-  );
-  const columns = ['scorer', 'better', 'worse', 'same', ...(hasLabels ? ['changed'] : []), 'p', 'verdict'];
-  return [heading, columns.join('\t'), ...lines].join('\n');
+  const hasSeveral = scorers.some(({ p_holm }) => p_holm !== undefined);
+  const lines = scorers.map(({ scorer, better, worse, same, changed, p, p_holm, verdict }) => {
+    const tests = [p ?? '', ...(hasSeveral ? [p_holm ?? ''] : [])];
+    return [cell(scorer), better, worse, same, ...(hasLabels ? [changed ?? ''] : []), ...tests, verdict].join('\t');
+  });
+  const tests = ['p', ...(hasSeveral ? ['p_holm'] : [])];
+  const columns = ['scorer', 'better', 'worse', 'same', ...(hasLabels ? ['changed'] : []), ...tests, 'verdict'];
+  const sentences = scorers.map((each) => `${cell(each.scorer)}: ${comparisonSentence(each)}`);
+  return [heading, ...sentences, columns.join('\t'), ...lines].join('\n');
 }
 
 /** Returns a class as a cell; numbers and truth values are not taken for text. */
@@ -305,6 +345,20 @@ function renderAgreementWithColumn(agreement: ScorerAgreement, runs: EvaluationR
   const place = runs.length > 1 ? ` of ${placeOf(run_id, runs)}` : '';
   const heading = `agreement of ${cell(scorer)}${place} with the column: ${pluralize(n, 'row')}`;
   return renderAgreement(heading, `expected \\ ${cell(scorer)}`, agreement, classCell).join('\n');
+}
+
+/** Renders the figures of each slice: a line for each of its scorers, with a column for each run. */
+function renderSlices(slices: readonly Slice[], runs: EvaluationResult['runs']): string[] {
+  if (slices.length === 0) return [];
+  const headings = runs.map((_, index) => (runs.length > 1 ? `run ${index + 1}` : 'result'));
+  const lines = slices.flatMap(({ value, rows, runs: parts }) => {
+    const names = new Set(parts.flatMap(({ scorers }) => scorers.map(({ scorer }) => scorer)));
+    return [...names].map((name) => {
+      const figures = parts.map(({ scorers }) => scorers.find(({ scorer }) => scorer === name));
+      return [classCell(value), rows, cell(name), ...figures.map((each) => (each ? renderFigures(each) : ''))];
+    });
+  });
+  return [['slice', 'rows', 'scorer', ...headings], ...lines].map((line) => line.join('\t'));
 }
 
 /** Returns a row as a line of the table; scores have the names of their scorers. */

@@ -1,6 +1,8 @@
 import * as z from 'zod';
 import { withFallback } from '../client/with-fallback.ts';
+import { readDisputedPage } from '../queues/disputed-items.ts';
 import {
+  type ItemPage,
   type ItemWithValues,
   readItemPage,
   toItemRow,
@@ -8,18 +10,28 @@ import {
   withReadableTimes,
 } from '../queues/item-pages.ts';
 import { itemsFilter } from '../queues/items-filter.ts';
+import { requireKnownNames, withWholeNames } from '../queues/known-names.ts';
 import { type OwnFeedback, ownFeedback, readOwnFeedback } from '../queues/own-feedback.ts';
 import { itemCounts, ownStateOf } from '../queues/own-progress.ts';
-import { fieldSummaries, readFieldsOfQueues, renderFields, summarizeField } from '../queues/queue-fields.ts';
+import {
+  fieldSummaries,
+  guidelinesVersion,
+  readFieldsOfQueues,
+  renderFields,
+  summarizeField,
+} from '../queues/queue-fields.ts';
 import { requireQueueWithStats } from '../queues/require-queue.ts';
-import { rememberFields } from '../queues/shown-items.ts';
+import { rememberRules } from '../queues/shown-items.ts';
 import { errorMember } from '../records/error-member.ts';
 import { cutValue } from '../text/call-values.ts';
 import { cell } from '../text/compact-table.ts';
 import { pageArguments, pageMembers, pagePosition, pluralize, renderPage } from '../text/page.ts';
 import { defineTool, projectArgument, projectOf, queueArgument } from './definition/tool.ts';
 
-const reviewFilter = itemsFilter.extend({ unfinished_by_me: z.boolean().optional() });
+const reviewFilter = itemsFilter.extend({
+  unfinished_by_me: z.boolean().optional(),
+  disagreement: z.boolean().optional().describe('Items on which annotators differ, the worst first, to settle.'),
+});
 /** The filter of the board: conditions on items, and whether the user has finished them. */
 export type ReviewFilter = z.output<typeof reviewFilter>;
 
@@ -64,6 +76,10 @@ const output = z.object({
         call_error: errorMember.optional(),
         exception: z.string().optional(),
         ...ownFeedback.shape,
+        disputes: z
+          .record(z.string(), z.record(z.string(), z.unknown()))
+          .optional()
+          .describe('With disagreement: values by annotator, by field. What the user decides here becomes gold.'),
       }),
     )
     .describe(
@@ -111,20 +127,23 @@ Example: {"queue_id":"support-triage"}`,
     const { queue_id, offset = 0, filter = toDo } = args;
     const project = projectOf(args, context);
     const access = { ...context, id: queue_id, project };
-    const { unfinished_by_me: isUnfinishedOnly = false, ...conditions } = filter;
+    const { unfinished_by_me: isUnfinishedOnly = false, disagreement = false, ...conditions } = filter;
     const { limit } = args;
     const query = { ...args, filter: conditions, isUnfinishedOnly, include_own_state: true };
-    const page =
+    // A board that is only announced has read no items, which would have told of an unknown name.
+    if (limit === undefined) await requireKnownNames(await withWholeNames(conditions, access), access);
+    const readPage = disagreement ? readDisputedPage : readItemPage;
+    const page: Omit<ItemPage, 'feedback' | 'filter'> =
       limit === undefined
         ? { items: [], hasMore: false, as_of: service.facts.now() }
-        : await readItemPage({ ...query, limit }, access);
+        : await readPage({ ...query, limit }, access);
     const { queue, stats } = await requireQueueWithStats(queue_id, project, service);
     const callIds = page.items.map(({ call_id }) => call_id);
     const [fields = []] = limit === undefined ? [] : await readFieldsOfQueues([queue], context.service);
-    if (limit !== undefined) rememberFields(access, page.as_of, fields);
+    if (limit !== undefined) rememberRules(access, page.as_of, { fields, guidelines: guidelinesVersion(queue) });
     const [items, feedback] = await Promise.all([
       withCallValues(page.items.map(withReadableTimes), project, maxValueChars, context),
-      callIds.length === 0
+      callIds.length === 0 || disagreement
         ? new Map<string, OwnFeedback>()
         : withFallback(
             () => readOwnFeedback(callIds, access, fields),
@@ -150,7 +169,8 @@ Example: {"queue_id":"support-triage"}`,
       items: items.map((item) => {
         const own = feedback.get(item.call_id);
         const state = ownStateOf(item, Object.keys(own?.judgements ?? {}), fields, access);
-        return { ...reviewedItem(item), annotation_state: state, ...own };
+        const disputes = page.disputes?.get(item.id);
+        return { ...reviewedItem(item), annotation_state: state, ...own, ...(disputes && { disputes }) };
       }),
       ...pagePosition(offset, items.length, page.hasMore),
       as_of: page.as_of,

@@ -7,11 +7,15 @@ import { findPlaceholders, templateTexts } from '../contract/prompts.ts';
 import { objectReference, parseReference } from '../contract/references.ts';
 import { llmModelClass } from '../contract/scorers.ts';
 import { HeddleError } from '../core/errors.ts';
+import { rounded } from '../core/statistics/rounded.ts';
+import { baselineId, storeBaseline } from '../evaluations/baselines.ts';
 import { checkPlaceholders } from '../evaluations/check-placeholders.ts';
 import { comparisonWarning } from '../evaluations/comparison-warning.ts';
 import {
   type DatasetRows,
+  drawRows,
   planOf,
+  type RowSample,
   type RunPlan,
   readDataset,
   readScorers,
@@ -29,6 +33,7 @@ import {
   withFigures,
 } from '../evaluations/read-run-results.ts';
 import { renderRuns, renderRunTable } from '../evaluations/render-runs.ts';
+import { figuresOf } from '../evaluations/score-figures.ts';
 import { derivedName } from '../records/derived-name.ts';
 import { checkModels } from '../records/unlisted-model.ts';
 import { cell } from '../text/compact-table.ts';
@@ -39,8 +44,10 @@ import { defineTool, projectArgument, projectOf, type ToolContext } from './defi
 /** Runs of more requests to models than this, judges included, need the user's consent. */
 const maxUnconfirmed = 100;
 const maxConcurrency = 64;
-/** Rows that max_rows can choose; they are stored as a dataset of their own. */
-const maxDerivedRows = 10_000;
+/** Rows that a sample can have; they are stored as a dataset of their own. */
+const maxSampledRows = 10_000;
+/** Rows of a run whose trials are read for its figures; those of a larger run are the ones that the service computes. */
+const maxReadRows = 1000;
 
 /** Time that is left for the result when the waiting ends, at most, and as a share of the time of the call. */
 const maxReserveMs = 10_000;
@@ -52,14 +59,25 @@ const input = z
     model: z.string().min(1).optional().describe('Id of a model, or reference to a stored one.'),
     prompt: z.string().min(1).optional().describe('Text with {column} placeholders, or reference to a stored prompt.'),
     messages: z.array(z.looseObject({})).min(1).optional().describe('Instead of prompt.'),
-    max_rows: z.int().min(1).max(maxDerivedRows).optional().describe('Run the first rows only.'),
+    sample: z
+      .strictObject({
+        n: z.int().min(1).max(maxSampledRows),
+        seed: z
+          .int()
+          .min(0)
+          .max(2 ** 31)
+          .optional(),
+      })
+      .optional()
+      .describe('Run n random rows.'),
     concurrency: z.int().min(1).max(maxConcurrency).optional(),
-    run_id: z.string().min(1).max(256).optional().describe('Alone: continues waiting for this run.'),
+    run_id: z.string().min(1).max(256).optional().describe('Continues waiting.'),
+    baseline: z.string().min(1).max(64).optional().describe('Name for the run, like main.'),
     project_id: projectArgument('Project of the evaluation'),
     dry_run: z.boolean().optional(),
     confirm: z.boolean().optional().describe('The user has agreed.'),
   })
-  .superRefine(({ run_id, project_id: _, ...rest }, context) => {
+  .superRefine(({ run_id, baseline: _name, project_id: _, ...rest }, context) => {
     const refuse = (message: string): void => context.addIssue({ code: 'custom', message });
     const { evaluation, model, prompt, messages } = rest;
     if (run_id !== undefined) {
@@ -80,7 +98,8 @@ const output = z.object({
   ...runPlan.partial().shape,
   status: z.string().describe('dry_run, running, complete or failed.'),
   estimate: z.string().optional().describe('The way in which the tokens were estimated.'),
-  dataset_rows: z.int().optional().describe('Rows of the dataset, where only the first of them are run.'),
+  dataset_rows: z.int().optional().describe('Rows of the dataset, where only a sample of them is run.'),
+  baseline: z.string().optional().describe('Name that the run has now.'),
   evaluation_ref: z.string().optional(),
   model_ref: z.string().optional(),
   next: z.string().optional().describe('The next step.'),
@@ -103,14 +122,15 @@ Example: {"evaluation":"Support answers","model":"heddle/echo","prompt":"Answer 
   input,
   output,
 
-  async run({ run_id, evaluation, model, concurrency, dry_run = false, confirm = false, ...args }, context) {
+  async run({ run_id, baseline, evaluation, model, concurrency, dry_run = false, confirm = false, ...args }, context) {
     const project = projectOf(args, context);
-    if (run_id !== undefined) return waitForRun(run_id, project, {}, context);
+    if (run_id !== undefined) return waitForRun(run_id, project, { baseline }, context);
     const found = await findEvaluation(evaluation!, project, context.service);
+    if (baseline !== undefined) baselineId(baseline, found.name);
     const prepared = await prepare(found, model!, { ...args, confirm }, context);
-    const { plan, dataset, warnings } = prepared;
+    const { plan, count, warnings } = prepared;
     const facts = {
-      ...(plan.rows < dataset.count && { dataset_rows: dataset.count }),
+      ...(plan.rows < count && { dataset_rows: count }),
       ...(warnings.length > 0 && { warnings }),
     };
     if (dry_run) {
@@ -126,7 +146,7 @@ Example: {"evaluation":"Support answers","model":"heddle/echo","prompt":"Answer 
           alternative:
             maxRows === 0
               ? `choose an evaluation with fewer trials or judges: one row takes more than ${maxUnconfirmed} requests`
-              : `set max_rows to ${maxRows} at most`,
+              : `set sample to {"n": ${maxRows}} at most`,
         },
         context,
       );
@@ -145,6 +165,7 @@ Example: {"evaluation":"Support answers","model":"heddle/echo","prompt":"Answer 
         model_ref,
         ...(all.length > 0 && { warnings: all }),
         predictions: plan.model_requests,
+        baseline,
       },
       context,
     );
@@ -154,17 +175,19 @@ Example: {"evaluation":"Support answers","model":"heddle/echo","prompt":"Answer 
 
   render(result: RunResult) {
     const { run_id, status, rows = 0, model_requests = 0, judge_requests = 0, estimated_tokens = 0 } = result;
-    const { dataset_rows, next, warnings = [], evaluation_ref, model_ref } = result;
-    const first = dataset_rows === undefined ? '' : ` (the first of ${dataset_rows} rows)`;
+    const { dataset_rows, next, warnings = [], evaluation_ref, model_ref, baseline, detectable = 1 } = result;
+    const drawn = dataset_rows === undefined ? '' : ` (a sample of ${dataset_rows} rows)`;
     const lines =
       run_id === undefined
         ? [
-            `Nothing was started (${status}). ${pluralize(rows, 'row')}${first}: ${requestsOf({ model_requests, judge_requests })}, about ${estimated_tokens} tokens. ${estimate}`,
+            `Nothing was started (${status}). ${pluralize(rows, 'row')}${drawn}: ${requestsOf({ model_requests, judge_requests })}, about ${estimated_tokens} tokens. ${estimate}`,
+            `Against another run, so many rows show a difference of ${rounded(100 * detectable, 1)} points; a smaller one only if few rows change.`,
           ]
         : [
             ...renderRuns([{ ...result, run_id }]),
             ...renderRunTable([{ ...result, run_id }]),
-            ...(first === '' ? [] : [`Only some rows were run${first}.`]),
+            ...(drawn === '' ? [] : [`Only some rows were run${drawn}.`]),
+            ...(baseline === undefined ? [] : [`The run is the baseline ${cell(baseline)} now.`]),
             ...(evaluation_ref === undefined ? [] : [`evaluation_ref ${evaluation_ref}`]),
             ...(model_ref === undefined ? [] : [`model_ref ${model_ref}`]),
           ];
@@ -182,7 +205,7 @@ function requestsOf({ model_requests, judge_requests }: Pick<RunPlan, 'model_req
 interface PromptArguments {
   prompt?: string;
   messages?: unknown[];
-  max_rows?: number;
+  sample?: { n: number; seed?: number };
   confirm: boolean;
 }
 
@@ -190,9 +213,12 @@ interface PreparedRun {
   messages: unknown[];
   /** The stored model, if the call names one. */
   model_ref?: string;
+  /** Number of rows of the whole dataset. */
+  count: number;
+  /** The rows to run. */
   dataset: DatasetRows;
+  sample: RowSample | undefined;
   plan: RunPlan;
-  max_rows: number | undefined;
   warnings: string[];
 }
 
@@ -203,7 +229,7 @@ interface PreparedRun {
 async function prepare(
   found: FoundEvaluation,
   model: string,
-  { prompt, messages, max_rows, confirm }: PromptArguments,
+  { prompt, messages, sample: drawn, confirm }: PromptArguments,
   context: ToolContext,
 ): Promise<PreparedRun> {
   const isStoredModel = parseReference(model) !== undefined;
@@ -211,19 +237,20 @@ async function prepare(
   const { messages: template, modelId = model } = isStoredModel
     ? await readTemplate(model, 'model', context.service)
     : { messages: messages ?? (await promptMessages(prompt!, context)) };
-  const [dataset, scorers] = await Promise.all([
+  const [whole, scorers] = await Promise.all([
     readDataset(found, context.service),
     readScorers(found, context.service),
   ]);
-  if (dataset.count === 0) {
+  if (whole.count === 0) {
     throw new HeddleError({
       code: 'invalid_request',
       message: `Nothing was started: the dataset of ${found.name} has no rows.`,
       hint: 'Choose an evaluation on another dataset.',
     });
   }
-  const maxRows = max_rows ?? dataset.count;
-  await checkPlaceholders({ messages: template, argument }, scorers, dataset, maxRows);
+  const sample = drawn && drawn.n < whole.count ? { seed: 0, ...drawn } : undefined;
+  const dataset = sample ? await drawRows(whole, sample) : whole;
+  await checkPlaceholders({ messages: template, argument }, scorers, dataset);
   const unlisted = await checkModels(
     [modelId, ...scorers.judges.flatMap((judge) => judge.modelId ?? [])],
     { consequence: 'Nothing was started', confirm },
@@ -239,14 +266,18 @@ async function prepare(
     ...(findPlaceholders(templateTexts(template)).names.length > 0
       ? []
       : ['The messages have no {column} placeholder, so the model is asked the same for every row.']),
-    ...(await comparisonWarning(comparisons, context.service)),
+    ...(await comparisonWarning(
+      comparisons.map(({ name }) => name),
+      context.service,
+    )),
   ];
   return {
     messages: template,
     ...(isStoredModel && { model_ref: model }),
+    count: whole.count,
     dataset,
-    plan: planOf(template, dataset, scorers, { trials, maxRows }),
-    max_rows,
+    sample,
+    plan: planOf(template, dataset, scorers, trials),
     warnings,
   };
 }
@@ -256,30 +287,29 @@ async function promptMessages(prompt: string, context: ToolContext): Promise<unk
   return (await readTemplate(prompt, 'prompt', context.service)).messages;
 }
 
-/** Returns the evaluation to run: with max_rows one on a dataset of the first rows, which is stored as well. */
+/** Returns the evaluation to run: with a sample one on a dataset of its rows, which is stored as well. */
 async function storeEvaluation(
   { reference, name, projectId, val }: FoundEvaluation,
-  { dataset, max_rows }: PreparedRun,
+  { dataset, sample }: PreparedRun,
   { service }: ToolContext,
 ): Promise<string> {
-  if (max_rows === undefined || max_rows >= dataset.count) return reference;
-  const datasetName = parseReference(dataset.reference)!.name;
-  const rows = await dataset.read(max_rows);
+  if (sample === undefined) return reference;
+  const { n, seed } = sample;
   const stored = await service.call('createDataset', {
     path: splitProjectId(projectId),
     body: {
-      name: derivedName(datasetName, max_rows),
-      description: `The first ${max_rows} rows of ${dataset.reference}`,
-      rows,
+      name: derivedName(parseReference(dataset.reference)!.name, sample),
+      description: `${n} rows of ${dataset.reference}, drawn with the seed ${seed}`,
+      rows: await dataset.read(0, n),
     },
   });
   const { scorers, trials } = val as { scorers?: string[]; trials?: number };
   const created = await service.call('createEvaluation', {
     path: splitProjectId(projectId),
     body: {
-      name: derivedName(name, max_rows),
+      name: derivedName(name, sample),
       dataset: objectReference(projectId, stored.object_id, stored.digest),
-      description: `${reference} on the first ${max_rows} rows`,
+      description: `${reference} on ${n} rows, drawn with the seed ${seed}`,
       scorers: scorers ?? [],
       trials: trials ?? 1,
     },
@@ -361,7 +391,7 @@ async function resultOf(
   run_id: string,
   project: string,
   { code, completed_rows, total_rows, error }: RunStatus,
-  { predictions, ...facts }: Partial<RunResult>,
+  { predictions, baseline, ...facts }: Partial<RunResult>,
   context: ToolContext,
 ): Promise<RunResult> {
   const { service } = context;
@@ -381,18 +411,28 @@ async function resultOf(
       });
       const [fact] = isRunning ? [] : await runFacts(listed, project, context);
       const read = await readFigures([run_id], project, context);
-      const figures = read.figures.get(run_id);
-      const rows = figures?.errors && !isRunning ? (await readRunResults([run_id], project, context)).rows : [];
+      const summarized = read.figures.get(run_id);
+      const { predictions = 0, errors } = summarized ?? {};
+      const isRead = !isRunning && (errors !== undefined || predictions <= maxReadRows);
+      const rows = isRead ? (await readRunResults([run_id], project, context)).rows : [];
+      const figures = rows.length > 0 ? figuresOf(rows.map(({ runs }) => runs.get(run_id)?.trials ?? [])) : summarized;
       const all = [...new Set([...(facts.warnings ?? []), ...read.warnings])];
       return { ...withFigures({ ...fact, ...run }, figures, rows), ...(all.length > 0 && { warnings: all }) };
     },
     async () => run,
   );
+  const { status, evaluation, warnings = [] } = result;
+  const isNamed = baseline !== undefined && status.startsWith('complete') && evaluation !== undefined;
+  if (isNamed) await storeBaseline({ name: baseline, run_id, evaluation }, project, service);
+  const isRefused = baseline !== undefined && !isNamed && !isRunning;
+  const again = { run_id, ...(baseline !== undefined && { baseline }) };
   return {
     ...facts,
     ...result,
+    ...(isNamed && { baseline }),
+    ...(isRefused && { warnings: [...warnings, `The run is not the baseline ${baseline}: it is ${status}.`] }),
     next: isRunning
-      ? `Call again with {"run_id":${JSON.stringify(run_id)}} to continue waiting.`
+      ? `Call again with ${JSON.stringify(again)} to continue waiting.`
       : 'read_evaluation shows the rows, and compares with another run.',
   };
 }

@@ -1,10 +1,15 @@
 import * as z from 'zod';
 import { hasJudgementConditions } from '../contract/judgement-test.ts';
+import { type Disagreements, disagreement, findDisagreements } from '../queues/disagreements.ts';
+import { valueLine } from '../queues/given-feedback.ts';
 import { hasValue, isByNamed, itemsFilter, judgementCondition } from '../queues/items-filter.ts';
 import { latestJudgements } from '../queues/judgements.ts';
 import { requireKnownNames, withWholeNames } from '../queues/known-names.ts';
+import { readQueueFields } from '../queues/queue-fields.ts';
 import {
   type Agreement,
+  type AgreementOfAll,
+  agreementOfAll,
   agreementOfTwo,
   compareAnnotators,
   dimensions,
@@ -16,9 +21,11 @@ import {
   summaryTable,
   summaryTables,
 } from '../queues/queue-summary.ts';
+import { requireAnnotators } from '../queues/require-annotators.ts';
 import { requireQueue } from '../queues/require-queue.ts';
 import { readSummarized } from '../queues/summarized-items.ts';
-import { cell } from '../text/compact-table.ts';
+import { cutMembers } from '../text/call-values.ts';
+import { cell, compactTable } from '../text/compact-table.ts';
 import { shortName } from '../text/names.ts';
 import { pageArguments, pluralize } from '../text/page.ts';
 import { renderAgreement } from '../text/render-agreement.ts';
@@ -30,6 +37,8 @@ const input = z.strictObject({
   filter: itemsFilter
     .optional()
     .describe('As in query_queue_items; field, value and judged_by also select judgements.'),
+  annotators: z.array(z.string()).min(2).max(20).optional().describe('Only these.'),
+  disagreements: z.int().min(1).max(1000).optional().describe('Number to list, the worst first.'),
   limit: pageArguments.limit.default(20).describe('Maximum number of rows of a table, and of ids of disagreements.'),
   offset: z.int().min(0).default(0).describe('Number of rows, and of compared pairs, to skip.'),
   project_id: projectArgument('Project of the queue'),
@@ -44,6 +53,8 @@ const output = z.object({
     .describe('Items without a judgement, in the field and by the annotator of the filter.'),
   tables: z.array(summaryTable),
   agreement: z.array(agreementOfTwo).optional(),
+  alpha: z.array(agreementOfAll).optional(),
+  disagreements: z.array(disagreement).optional().describe('The worst first; without those that gold settles.'),
   left_out: z.string().optional().describe('What the result does not have, and how to get it.'),
 });
 
@@ -54,7 +65,7 @@ export const summarizeQueueTool = defineTool({
   title: 'Count queue items and judgements',
   groups: ['queue'],
   uses: ['summarizeQueueItems', 'queryQueueItems'],
-  description: `Counts a whole queue in one call. by ["field"] also compares annotators: agreement, Cohen's kappa, item ids of disagreements. An annotator's latest judgement counts.
+  description: `Counts a whole queue in one call. by ["field"] or annotators compares annotators: agreement, kappa, disagreements. An annotator's latest judgement counts.
 Example: {"queue_id":"support-triage","by":["operation","state"]}`,
   hints: { readOnlyHint: true, destructiveHint: false, idempotentHint: true, openWorldHint: false },
   input,
@@ -63,17 +74,27 @@ Example: {"queue_id":"support-triage","by":["operation","state"]}`,
   async run({ queue_id, by, filter: given = {}, limit, offset, ...query }, context): Promise<Summary> {
     const queue = { ...context, id: queue_id, project: projectOf(query, context) };
     const filter = await withWholeNames(given, queue);
-    const wantsJudgements = by.includes('annotator') || by.includes('field');
-    const readsJudgements = wantsJudgements || hasJudgementConditions(filter);
-    const { items: found, judgements } = await readSummarized(queue, filter, readsJudgements);
+    const { annotators, disagreements } = query;
+    const compares = by.includes('field') || annotators !== undefined || disagreements !== undefined;
+    const wantsJudgements = compares || by.includes('annotator') || by.includes('day');
+    const read = await readSummarized(queue, filter, {
+      judgements: wantsJudgements || hasJudgementConditions(filter),
+      gold: disagreements !== undefined,
+      times: by.includes('annotator') || by.includes('day'),
+    });
+    const { items: found, judgements } = read;
     if (found.length === 0) await requireQueue(queue_id, queue.project, context.service);
+    const named = annotators && requireAnnotators(annotators, judgements, 'annotators');
     const matches = await judgementCondition(filter, judgements, queue);
     const items = found.filter(({ call_id }) => matches(call_id));
     const calls = new Set(items.map(({ call_id }) => call_id));
     if (items.length === 0) await requireKnownNames(filter, queue);
     const isMeant = isByNamed(filter, queue);
     const selected = judgements.filter(
-      (judgement) => isMeant(judgement) && (filter.field === undefined || judgement.field === filter.field),
+      (judgement) =>
+        isMeant(judgement) &&
+        (filter.field === undefined || judgement.field === filter.field) &&
+        (named?.has(judgement.annotator) ?? true),
     );
     const judgedCalls = new Set(selected.map(({ call_id }) => call_id));
     const meant = selected.filter(({ call_id }) => calls.has(call_id));
@@ -82,8 +103,13 @@ Example: {"queue_id":"support-triage","by":["operation","state"]}`,
     // Annotators are compared on all that they judged in these items.
     const counted = judged.filter(({ judgement }) => hasValue(judgement, filter));
     await context.service.pause();
-    const tables = summaryTables(by, items, counted, { limit, offset });
+    const today = context.service.facts.timeBefore(Date.now()).slice(0, 10);
+    const tables = summaryTables(by, items, counted, { limit, offset }, { today, seconds: read.seconds });
     await context.service.pause();
+    const disputes =
+      disagreements === undefined
+        ? undefined
+        : findDisagreements(judged, read.gold, await readQueueFields(queue_id, queue.project, context.service));
     return {
       total_items: items.length,
       ...(wantsJudgements && {
@@ -91,45 +117,65 @@ Example: {"queue_id":"support-triage","by":["operation","state"]}`,
         unjudged_items: found.filter(({ call_id }) => !judgedCalls.has(call_id)).length,
       }),
       tables,
-      ...(by.includes('field') && comparison(judged, { limit, offset })),
+      ...(compares && comparison(judged, { limit, offset }, disputes, disagreements)),
     };
   },
 
   judgedQueue: ({ queue_id, ...query }, context) => ({ project: projectOf(query, context), id: queue_id }),
 
-  render({ total_items, total_judgements, unjudged_items = 0, tables, agreement = [], left_out }: Summary) {
+  render({ total_items, total_judgements, unjudged_items = 0, tables, ...more }: Summary) {
+    const { agreement = [], alpha = [], disagreements, left_out } = more;
     const judged = total_judgements === undefined ? '' : `, ${pluralize(total_judgements, 'judgement')}`;
     const unjudged = unjudged_items === 0 ? '' : `, ${pluralize(unjudged_items, 'item')} without a judgement`;
     return [
       `${pluralize(total_items, 'item')}${judged}${unjudged}.`,
       ...tables.map(renderTable),
       ...agreement.map(renderAgreementOfTwo),
+      ...alpha.map(renderAlpha),
+      ...(disagreements ? renderDisagreements(disagreements) : []),
       ...(left_out === undefined ? [] : [left_out]),
     ].join('\n');
   },
 
   shrink(summary, share) {
-    const { tables, agreement = [] } = summary;
+    const { tables, agreement = [], disagreements = [] } = summary;
     const kept = tables.slice(0, Math.floor(tables.length * share));
     const compared = agreement.slice(0, Math.floor(agreement.length * share));
-    if (kept.length + compared.length === 0) return undefined;
-    const { agreement: _, ...rest } = summary;
+    const listed = disagreements.slice(0, Math.floor(disagreements.length * share));
+    if (kept.length + compared.length + listed.length === 0) return undefined;
+    const { agreement: _agreement, disagreements: _disagreements, ...rest } = summary;
     const left_out =
-      'Tables or comparisons are left out because of the size limit. Use one dimension, a filter or a lower limit.';
-    return { ...rest, tables: kept, ...(compared.length > 0 && { agreement: compared }), left_out };
+      'Tables, comparisons or disagreements are left out because of the size limit. Use one dimension, a filter or a lower limit.';
+    return {
+      ...rest,
+      tables: kept,
+      ...(compared.length > 0 && { agreement: compared }),
+      ...(listed.length > 0 && { disagreements: listed }),
+      left_out,
+    };
   },
 });
 
 /** Fields that a sentence names. */
 const maxNamedFields = 20;
 
-function comparison(judged: readonly JudgedItem[], part: SummaryPart): Partial<Summary> {
-  const { agreement, others, next_offset, notCompared } = compareAnnotators(judged, part);
+/** Values of a disagreement are cut at this length. */
+const maxValueChars = 200;
+
+/** @param disputes the disagreements, if `listed` of them are asked for; the pairs then need not name their items. */
+function comparison(
+  judged: readonly JudgedItem[],
+  part: SummaryPart,
+  disputes: Disagreements | undefined,
+  listed = 0,
+): Partial<Summary> {
+  const { agreement, alpha, others, next_offset, notCompared } = compareAnnotators(judged, part, !disputes);
   const fields = otherFields(judged);
   const unlisted = agreement.reduce(
     (sum, { disagreements = 0, disagreement_ids = [] }) => sum + disagreements - disagreement_ids.length,
     0,
   );
+  const { open = [], settled = 0 } = disputes ?? {};
   const named = fields
     .slice(0, maxNamedFields)
     .map((name) => cell(shortName(name)))
@@ -139,13 +185,33 @@ function comparison(judged: readonly JudgedItem[], part: SummaryPart): Partial<S
       ? [`${pluralize(others, 'compared pair')}${next_offset ? ` (next: offset ${next_offset})` : ''}`]
       : []),
     ...(notCompared > 0 ? [`${pluralize(notCompared, 'annotator')} with fewer judgements, not compared`] : []),
-    ...(unlisted > 0 ? [`ids of ${pluralize(unlisted, 'disagreement')} (raise limit)`] : []),
+    ...(open.length > listed ? [`${pluralize(open.length - listed, 'disagreement')} (raise disagreements)`] : []),
+    ...(settled > 0 ? [`${pluralize(settled, 'disagreement')} that gold settles`] : []),
+    ...(unlisted > 0 && !disputes ? [`ids of ${pluralize(unlisted, 'disagreement')} (raise limit)`] : []),
     ...(fields.length > 0 ? [`${pluralize(fields.length, 'field')} (pass filter.field): ${named}`] : []),
   ].join('; ');
   return {
     ...(agreement.length > 0 && { agreement }),
+    ...(alpha.length > 0 && { alpha }),
+    ...(disputes && {
+      disagreements: open
+        .slice(0, listed)
+        .map(({ values, ...members }) => ({ ...members, values: cutMembers(values, maxValueChars) })),
+    }),
     ...(left_out !== '' && { left_out: `Left out: ${left_out}.` }),
   };
+}
+
+function renderAlpha({ field, annotators, items, alpha, distance }: AgreementOfAll): string {
+  const name = `Krippendorff's alpha${distance === 'interval' ? ' for numbers' : ''}`;
+  const figure = alpha === undefined ? `${name} undefined: only one value was used` : `${name} ${alpha}`;
+  return `agreement on ${cell(field)} of ${annotators} annotators: ${pluralize(items, 'item')} judged by two or more, ${figure}`;
+}
+
+function renderDisagreements(disagreements: NonNullable<Summary['disagreements']>): string[] {
+  if (disagreements.length === 0) return ['No disagreements.'];
+  const rows = disagreements.map(({ values, ...members }) => ({ ...members, values: valueLine(values) }));
+  return ['disagreements, the worst first:', compactTable(rows, ['item_id', 'field', 'values', 'distance'])];
 }
 
 function renderTable({ field, columns, rows, others, total }: SummaryTable): string {
@@ -166,14 +232,14 @@ function otherRows({ rows, next_offset }: NonNullable<SummaryTable['others']>): 
 }
 
 function renderAgreementOfTwo(agreement: Agreement): string {
-  const { field, annotators, items, no_kappa, disagreements = 0, disagreement_ids = [] } = agreement;
+  const { field, annotators, items, no_kappa, disagreements = 0, disagreement_ids } = agreement;
   const [first, second] = annotators.map(cell);
   const heading = `agreement on ${cell(field)} of ${first} and ${second}: ${pluralize(items, 'item')} judged by both`;
   if (items === 0) return `${heading}, kappa undefined: ${no_kappa}`;
   return [
     ...renderAgreement(heading, `${first} \\ ${second}`, agreement, cell),
-    ...(disagreements === 0
-      ? []
-      : [`${pluralize(disagreements, 'disagreement')}, item ids: ${disagreement_ids.map(cell).join(' ')}`]),
+    ...(disagreement_ids
+      ? [`${pluralize(disagreements, 'disagreement')}, item ids: ${disagreement_ids.map(cell).join(' ')}`]
+      : []),
   ].join('\n');
 }

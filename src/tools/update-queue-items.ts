@@ -13,14 +13,18 @@ import { pluralize } from '../text/page.ts';
 import { type ConsentRequest, maxUnconfirmed, requireConsent } from './definition/require-consent.ts';
 import { defineTool, projectArgument, projectOf, queueArgument } from './definition/tool.ts';
 
+const valuesByField = z.record(
+  z.string().regex(/^[\p{L}\p{N}_.-]{1,128}$/u, 'must be letters, digits, . _ or -'),
+  z.unknown(),
+);
+
 const change = z.strictObject({
-  judgements: z
-    .record(z.string().regex(/^[\p{L}\p{N}_.-]{1,128}$/u, 'must be letters, digits, . _ or -'), z.unknown())
-    .optional()
-    .describe('Values by field.'),
+  judgements: valuesByField.optional().describe('Values by field.'),
   note: z.string().min(1).max(1024).optional().describe('For people.'),
   annotation_state: z.enum(progressStates).optional().describe('Your progress on the item.'),
   retract: z.array(z.string()).optional().describe('What you take back: fields, note, or * for all.'),
+  gold: valuesByField.optional().describe("Settles disputes, nobody's judgement; null removes."),
+  reason: z.string().min(1).max(1024).optional().describe('For gold.'),
 });
 
 const input = z.strictObject({
@@ -181,15 +185,17 @@ function targetOf({ items, filter, change }: z.output<typeof input>): ChangeTarg
   return { items };
 }
 
-function refuseEmpty({ judgements, note, annotation_state, retract }: Change, path: string): void {
-  if (annotation_state || note || retract?.length || Object.keys(judgements ?? {}).length > 0) return;
-  throw callRefusal(`${path} changes nothing`, 'Pass judgements, note, annotation_state or retract.');
+function refuseEmpty({ judgements, note, annotation_state, retract, gold, reason }: Change, path: string): void {
+  const hasGold = Object.keys(gold ?? {}).length > 0;
+  if (reason !== undefined && !hasGold) throw callRefusal(`${path}.reason goes with gold`, 'Pass gold, or a note.');
+  if (annotation_state || note || retract?.length || hasGold || Object.keys(judgements ?? {}).length > 0) return;
+  throw callRefusal(`${path} changes nothing`, 'Pass judgements, note, annotation_state, retract or gold.');
 }
 
 /** Returns the request for the user's consent to change many items. */
 function consentRequestFor(count: number, queueId: string, changes: readonly Change[]): ConsentRequest {
   const states = [...new Set(changes.flatMap(({ annotation_state }) => annotation_state ?? []))];
-  const judged = changes.some(({ judgements, note, retract }) => judgements || note || retract);
+  const judged = changes.some(({ judgements, note, retract, gold }) => judgements || note || retract || gold);
   const steps = [...(judged ? ['judge'] : []), ...(states.length > 0 ? [`set to ${states.join(', ')}`] : [])].join(
     ' and ',
   );

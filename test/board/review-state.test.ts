@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { draftedChange, draftText, emptyDraft, parseDraft } from '../../src/board/view/review/draft.ts';
+import { draftedChange, draftText, emptyDraft, parseDraft, withRetraction } from '../../src/board/view/review/draft.ts';
 import { choicesOf, readTyped, textOf } from '../../src/board/view/review/field-values.ts';
 import {
   acceptSuggestions,
@@ -17,6 +17,7 @@ import {
   stagedCards,
   takeBack,
   withCard,
+  withDraft,
   withFirstItems,
   withMoreItems,
   withoutDecision,
@@ -195,7 +196,7 @@ describe('writing of the review board', () => {
     });
     expect(reread.cards.get('a')?.problem).toBeUndefined();
     expect(changeOf(reread, 'a').judgements).toEqual({ helpful: true });
-    expect(withReread(refused, page([])).message).toBe('The item is no longer in the queue.');
+    expect(withReread(refused, page([])).message).toBe('The item is no longer among these.');
   });
 
   it('asks again for many items after any change', () => {
@@ -291,5 +292,46 @@ describe('text in the box of a field', () => {
 
   it('is no number if the browser cannot read it', () => {
     expect(readTyped({ name: 'field', type: 'number' }, '', true)).toEqual({ text: '', problem: 'Write a number.' });
+  });
+});
+
+describe('disputes', () => {
+  const disputes = { helpful: { ana: true, ben: false } };
+  const disputed = withFirstItems(
+    connected,
+    page([item('a', { disputes }), item('b', { disputes: { score: { ana: 0.2, ben: 0.7 } } })], {
+      filter: { disagreement: true },
+    }),
+  );
+
+  it('are settled by one key with gold, without a state, and with the note as the reason', () => {
+    const chosen = chooseActive(disputed, 'a', '2');
+    expect(isSettled(chosen, 'a')).toBe(true);
+    expect(changeOf(chosen, 'a')).toEqual({ item_id: 'a', gold: { helpful: false } });
+    const explained = withDraft(chosen, 'a', 'note', (draft) => ({ ...draft, note: ' It misses the question. ' }));
+    expect(changeOf(explained, 'a')).toEqual({
+      item_id: 'a',
+      gold: { helpful: false },
+      reason: 'It misses the question.',
+    });
+  });
+
+  it('about a field that has no keys are settled with the keys of the values that were given', () => {
+    expect(changeOf(chooseActive(disputed, 'b', '2'), 'b')).toEqual({ item_id: 'b', gold: { score: 0.7 } });
+    expect(stagedCards(chooseActive(disputed, 'b', '3'))).toEqual([]);
+  });
+
+  it('are shown in their own order, without the cards of the list before', () => {
+    const reversed = page([item('b', { disputes }), item('a', { disputes })], { filter: { disagreement: true } });
+    const shown = withFirstItems(opened, reversed);
+    expect([[...shown.cards.keys()], shown.current, shown.kind]).toEqual([['b', 'a'], 'b', 'disputes']);
+  });
+
+  it('cannot be skipped or finished, and gold that was written can be taken back', () => {
+    expect(stagedCards(chooseState(disputed, 'a', 'skipped'))).toEqual([]);
+    const chosen = chooseActive(disputed, 'a', '1');
+    const written = withResult(chosen, chosen.cards.get('a')!, {});
+    const undone = withDraft(written, 'a', 'taking back', (draft) => withRetraction(draft, 'helpful'));
+    expect(changeOf(undone, 'a')).toEqual({ item_id: 'a', gold: { helpful: null } });
   });
 });

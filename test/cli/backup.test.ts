@@ -321,6 +321,27 @@ describe('heddle queue export', () => {
     expect(readdirSync(folder).filter((name) => name.endsWith('.tmp'))).toEqual([]);
   });
 
+  it.each(['jsonl', 'csv'])(
+    "writes gold as nobody's, and an import of the file as %s brings it back",
+    async (format) => {
+      const { folder, environment } = await homeWithData();
+      const gold = { gold: { helpful: false }, reason: 'It misses the question.' };
+      const change = { queue_id: 'support-triage', filter: { call_id: 'support-0001' }, change: gold };
+      await call('update_queue_items', change, environment);
+      const out = join(folder, `judgements.${format}`);
+      const exported = await run(['queue', 'export', 'support-triage', '--format', format, '--out', out], environment);
+      expect(exported.stderr).toBe('1 judgement or note of 1 item.\n');
+      expect(readFileSync(out, 'utf8')).not.toContain('annotator":');
+      const imported = await run(['service', 'import', out, '--project', 'a/b', '--queue', 'again'], environment);
+      expect(imported.code, imported.stderr).toBe(0);
+      const query = { project_id: 'a/b', queue_id: 'again', include_judgements: true, fields: ['gold_reasons'] };
+      const { result } = await call('query_queue_items', query, environment);
+      expect(result.items).toMatchObject([
+        { judgements: {}, gold: { helpful: false }, gold_reasons: { helpful: 'It misses the question.' } },
+      ]);
+    },
+  );
+
   it('names the nearest queues for an unknown one, and writes no file', async () => {
     const { folder, environment } = await homeWithData();
     const out = join(folder, 'out.jsonl');

@@ -2,6 +2,7 @@ import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { junitReport } from '../../src/cli/commands/evaluation/junit-report.ts';
+import { markdownReport } from '../../src/cli/commands/evaluation/markdown-report.ts';
 import type { Run } from '../../src/cli/commands/evaluation/print-results.ts';
 import { missedThresholds } from '../../src/cli/commands/evaluation/thresholds.ts';
 import { interruptedRun } from '../../src/cli/commands/evaluation/wait-for-run.ts';
@@ -61,7 +62,7 @@ describe('junitReport', () => {
       { call_id: '2', inputs: { q: 'c' }, scores: {}, error: 'status 500' },
       { call_id: '3', inputs: { q: 'd' }, output: 'd', scores: { exact: true } },
     ];
-    const report = junitReport({ runs: [{ ...runOf([]), evaluation: 'E' }], rows }, ['exact passes 33%'], new Map());
+    const report = junitReport({ runs: [{ ...runOf([]), evaluation: 'E' }], rows }, ['exact passes 33%'], undefined);
     expect(report).toContain('<testsuite name="E r" tests="4" failures="1" errors="0">');
     expect(report).toContain(
       '<testcase classname="E" name="&lt;a&gt; &amp; &quot;b&quot;"><system-out>exact: false&#10;x\ufffdy&#10;</system-out></testcase>',
@@ -74,7 +75,7 @@ describe('junitReport', () => {
 
   it('names a test after the id of its row, and has an error for a run that failed', () => {
     const rows = [{ call_id: '1', inputs: { q: 'a', id: 7 }, scores: {}, error: 'status 500' }];
-    const report = junitReport({ runs: [runOf([])], rows }, [], new Map([['r', 'failed: status 500']]));
+    const report = junitReport({ runs: [runOf([])], rows }, [], 'failed: status 500');
     expect(report).toContain('<testsuite name="evaluation r" tests="2" failures="0" errors="1">');
     expect(report).toContain(
       '<testcase classname="evaluation" name="7"><system-err>status 500</system-err></testcase>',
@@ -82,6 +83,49 @@ describe('junitReport', () => {
     expect(report).toContain(
       '<testcase classname="evaluation" name="run"><error message="failed: status 500"/></testcase>',
     );
+  });
+});
+
+describe('markdownReport', () => {
+  it('has sentences, figures and rows in code spans, in which values format nothing', () => {
+    const scorer = { scorer: 'a|b', better: 1, worse: 0, same: 1, lost: 0, difference: 0.5, p: 1 } as const;
+    const figures = { scorer: 'a|b', n: 2, pass_rate: 0.5, interval: [0.0945, 0.9055] as [number, number] };
+    const ofRun = (run_id: string): Run => ({ ...runOf([figures], 2), run_id, evaluation: 'E', model: 'm `x`' });
+    const report = markdownReport(
+      {
+        runs: [ofRun('r1'), ofRun('r2')],
+        comparisons: [
+          { baseline: 'r1', run_id: 'r2', shared_rows: 2, scorers: [{ ...scorer, verdict: 'could be chance' }] },
+        ],
+        rows: [{ call_id: '1', inputs: { q: '<b>\n@you' }, scores: { 'a|b': [false, true] } }],
+        total: 1,
+        offset: 0,
+      },
+      ['a|b passes 50%, less than 90%'],
+    );
+    expect(report).toBe(`### Evaluation \`E\`
+
+- ❌ \`a|b passes 50%, less than 90%\`
+
+- \`a|b\`: **could be chance: 50 points better on 2 rows; 0 rows always passed before and never now**
+
+| scorer | baseline | this run |
+| --- | --- | --- |
+| \`a\\|b\` | \`50% (9.4 to 90.5) of 2 passed\` | \`50% (9.4 to 90.5) of 2 passed\` |
+
+| run | id | status | model | prompt | predictions | tokens | cost |
+| --- | --- | --- | --- | --- | --- | --- | --- |
+| baseline | \`r1\` | complete | \`\` m \`x\` \`\` |  | 2 |  |  |
+| this run | \`r2\` | complete | \`\` m \`x\` \`\` |  | 2 |  |  |
+
+<details><summary>1 row of 1 that changed</summary>
+
+| row | scores |
+| --- | --- |
+| \`<b> @you\` | \`a\\|b\` \`false\` → \`true\` |
+
+</details>
+`);
   });
 });
 
@@ -150,6 +194,41 @@ describe('heddle evaluation', () => {
     );
   });
 
+  it('compares with a baseline by its name, fails for scores that are missing now, and writes a Markdown summary', async () => {
+    let refused: string | undefined;
+    const model = await startScriptedModel(({ messages }, response) => {
+      if (messages[0]!.content !== refused) return 'yes';
+      response.writeHead(400).end('No such question');
+      return undefined;
+    });
+    const environment = await prepareEvaluation(model.url);
+    const first = JSON.parse((await run([...runArgs, '--baseline', 'main'], environment)).stdout);
+    refused = 'second';
+    const summary = join(temporaryFolder(), 'summary.md');
+    const compared = ['--compare', 'main', '--fail-if-worse', '--markdown', summary];
+    const result = await run([...runArgs, ...compared], environment);
+    const sentence =
+      'no difference: 0 points (-65.8 to 65.8) on 2 rows; 0 rows always passed before and never now; 1 row without a score now left out';
+    expect([result.code, result.stderr]).toEqual([1, expect.stringContaining(`: ${sentence}`)]);
+    const { runs } = JSON.parse(result.stdout);
+    expect(runs).toMatchObject([{ run_id: first.runs[0].run_id }, { status: 'complete with 1 error' }]);
+    expect(readFileSync(summary, 'utf8')).toContain(`- \`says_yes\`: **${sentence}**`);
+    const named = await run(['evaluation', 'baseline', 'main', runs[1].run_id], environment);
+    expect(JSON.parse(named.stdout)).toMatchObject({ run_id: runs[1].run_id, baseline: 'main' });
+    const compare = ['evaluation', 'compare', 'main', runs[0].run_id, '--fail-if-worse'];
+    expect((await run(compare, environment)).code).toBe(0);
+    const alone = await run([...runArgs, '--fail-if-worse'], environment);
+    expect([alone.code, alone.stderr]).toEqual([2, expect.stringContaining('--fail-if-worse needs --compare')]);
+  });
+
+  it('runs a sample of the rows, which a seed draws', async () => {
+    const model = await startScriptedModel(() => 'yes');
+    const environment = await prepareEvaluation(model.url);
+    const result = await run([...runArgs, '--sample', '2', '--seed', '3'], environment);
+    expect(JSON.parse(result.stdout).runs).toMatchObject([{ evaluation: 'yes-sample-2-seed-3', predictions: 2 }]);
+    expect((await run([...runArgs, '--seed', '3'], environment)).stderr).toContain('--seed needs --sample');
+  });
+
   it('starts nothing with a model that inference does not list, unless --yes says that it exists', async () => {
     const model = await startScriptedModel(() => 'yes', ['large', 'smaller']);
     const environment = await prepareEvaluation(model.url);
@@ -190,7 +269,7 @@ describe('heddle evaluation', () => {
     expect(result).toMatchObject({ passed: true, rows: [{}, {}, {}] });
     const [{ run_id }] = result.runs;
     const { stdout } = await run(['evaluation', 'show', run_id, '--rows', '0', '--table'], environment);
-    expect(stdout).toMatch(/^run \S+ complete, .*\nscorer +result\nsays_yes +100% of 3 passed\n$/);
+    expect(stdout).toMatch(/^run \S+ complete, .*\nscorer +result\nsays_yes +100% \(43\.9 to 100\) of 3 passed\n$/);
     const list = ['evaluation', 'list', 'Yes'];
     expect(JSON.parse((await run(list, environment)).stdout)).toMatchObject({ runs: [{ run_id }] });
     expect((await run([...list, '--table'], environment)).stdout).toMatch(

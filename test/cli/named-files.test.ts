@@ -17,27 +17,25 @@ import { call, inInvocation, run } from '../support/heddle.ts';
 import { setUpProfiles } from '../support/profiles.ts';
 import { startPublicTarget } from '../support/public-target.ts';
 
+const runAnswers = ['evaluation', 'run', 'Answers', '--model', 'heddle/echo', '--prompt', '{question}'];
+
 /** Commands that write a file which a person names, by the option or argument, and whether they replace an earlier one. */
 const writers: Record<string, { args: (file: string, run: string) => string[]; replaces: boolean }> = {
   'queue export --out': {
     args: (file) => ['queue', 'export', 'support-triage', '--format', 'csv', '--out', file],
     replaces: true,
   },
-  'evaluation run --junit': {
-    args: (file) => [
-      'evaluation',
-      'run',
-      'Answers',
-      '--model',
-      'heddle/echo',
-      '--prompt',
-      '{question}',
-      '--junit',
-      file,
-    ],
+  'evaluation run --junit': { args: (file) => [...runAnswers, '--junit', file], replaces: true },
+  'evaluation run --markdown': { args: (file) => [...runAnswers, '--markdown', file], replaces: true },
+  'evaluation show --junit': { args: (file, runId) => ['evaluation', 'show', runId, '--junit', file], replaces: true },
+  'evaluation show --markdown': {
+    args: (file, runId) => ['evaluation', 'show', runId, '--markdown', file],
     replaces: true,
   },
-  'evaluation show --junit': { args: (file, runId) => ['evaluation', 'show', runId, '--junit', file], replaces: true },
+  'evaluation compare --markdown': {
+    args: (file, runId) => ['evaluation', 'compare', runId, runId, '--markdown', file],
+    replaces: true,
+  },
   'setup --file': { args: (file) => ['setup', 'cursor', '--yes', '--file', file], replaces: true },
   'service copy --ids': {
     args: (file) => ['service', 'copy', '--to', 'cloud', '--project', 'demo/support', '--dry-run', '--ids', file],

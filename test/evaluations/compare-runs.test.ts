@@ -46,9 +46,20 @@ describe('compareScores', () => {
     const six = Array.from({ length: 6 }, () => row({ exact: false }, { exact: true }));
     const same = row({ exact: true }, { exact: true });
     expect(compareScores([...six, same])).toEqual([
-      { scorer: 'exact', better: 6, worse: 0, same: 1, p: 0.031, verdict: 'better' },
+      {
+        scorer: 'exact',
+        better: 6,
+        worse: 0,
+        same: 1,
+        lost: 0,
+        difference: 0.8571,
+        interval: [0.1991, 0.9743],
+        detectable: 0.3705,
+        p: 0.031,
+        verdict: 'better',
+      },
     ]);
-    expect(compareScores(six.slice(1))).toEqual([
+    expect(compareScores(six.slice(1))).toMatchObject([
       { scorer: 'exact', better: 5, worse: 0, same: 0, p: 0.063, verdict: 'could be chance' },
     ]);
   });
@@ -61,8 +72,17 @@ describe('compareScores', () => {
       row({ tone: 'kind' }, { tone: 'kind' }),
     ];
     expect(compareScores(rows)).toEqual([
-      { scorer: 'exact', better: 0, worse: 0, same: 2, verdict: 'no difference' },
-      { scorer: 'stars', better: 1, worse: 0, same: 0, p: 1, verdict: 'could be chance' },
+      {
+        scorer: 'exact',
+        better: 0,
+        worse: 0,
+        same: 2,
+        lost: 0,
+        difference: 0,
+        interval: [-0.6576, 0.6576],
+        verdict: 'no difference',
+      },
+      { scorer: 'stars', better: 1, worse: 0, same: 0, difference: 4, p: 1, verdict: 'could be chance' },
       { scorer: 'tone', better: 0, worse: 0, same: 1, changed: 1, verdict: 'labels differ' },
     ]);
   });
@@ -74,5 +94,31 @@ describe('compareScores', () => {
 
   it('compares nothing without shared rows', () => {
     expect(compareScores([])).toEqual([]);
+  });
+
+  it('corrects the p-values of several scorers, and takes the verdict from those', () => {
+    const rows = Array.from({ length: 6 }, (_, n) =>
+      row({ exact: false, stars: n }, { exact: true, stars: n === 0 ? -1 : n + 1 }),
+    );
+    expect(compareScores(rows)).toMatchObject([
+      { scorer: 'exact', p: 0.031, p_holm: 0.063, verdict: 'could be chance' },
+      { scorer: 'stars', p: 0.22, p_holm: 0.22, verdict: 'could be chance' },
+    ]);
+  });
+
+  it('calls a run neither better nor worse if most rows gain little and few lose much', () => {
+    const gains = Array.from({ length: 30 }, () => row({ stars: 4 }, { stars: 4.1 }));
+    const losses = Array.from({ length: 6 }, () => row({ stars: 5 }, { stars: 1 }));
+    expect(compareScores([...gains, ...losses])).toMatchObject([{ better: 30, worse: 6, verdict: 'mixed' }]);
+  });
+
+  it('counts rows that always passed and never do now, and those that have lost their score', () => {
+    const rows = [
+      row({ exact: true }, { exact: false }),
+      row({ exact: true }, { exact: 0.5 }),
+      row({ exact: true }, {}),
+      row({}, { exact: true }),
+    ];
+    expect(compareScores(rows)).toMatchObject([{ better: 0, worse: 2, same: 0, lost: 1, unscored: 1 }]);
   });
 });

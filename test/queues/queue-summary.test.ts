@@ -31,18 +31,64 @@ const judge = (annotator: string, call: number, value: unknown, field = 'f'): Ju
 });
 
 const firstPart = { limit: 20, offset: 0 };
+/** Of the annotators a and b, b has judged one item only. */
+const progress = { today: '2026-01-01', seconds: new Map([['a', 40]]) };
 
 const summaryTables = (
   by: Dimension[],
   items: SummarizedItem[],
   judgements: Judgement[],
   part: SummaryPart = firstPart,
-) => tablesOfJudged(by, items, judgedItems(items, judgements), part);
+) => tablesOfJudged(by, items, judgedItems(items, judgements), part, progress);
 
 const compareAnnotators = (items: SummarizedItem[], judgements: Judgement[], part: SummaryPart = firstPart) =>
-  compareJudged(judgedItems(items, judgements), part);
+  compareJudged(judgedItems(items, judgements), part, true);
 
 describe('summaryTables', () => {
+  it('shows of each annotator today, the share in dispute and the seconds per item', () => {
+    const judgements = [
+      ...[0, 1, 2, 3].map((call) => judge('a', call, true)),
+      { ...judge('a', 4, true), at: '2025-12-31T23:59:59Z' },
+      judge('b', 0, false),
+    ];
+    expect(summaryTables(['annotator'], itemsOf(5), judgements)).toEqual([
+      {
+        columns: ['annotator', 'judgements', 'items', 'today', 'disputed %', 'seconds per item'],
+        rows: [
+          ['a', 5, 5, 4, 100, 40],
+          ['b', 1, 1, 1, 100, '-'],
+        ],
+      },
+    ]);
+  });
+
+  it('counts by day, the newest first, an item once each day', () => {
+    const judgements = [
+      judge('a', 0, true),
+      judge('b', 0, false),
+      { ...judge('a', 1, true), at: '2025-12-31T23:59:59Z' },
+    ];
+    expect(summaryTables(['day'], itemsOf(2), judgements)).toEqual([
+      {
+        columns: ['day', 'items'],
+        rows: [
+          ['2026-01-01', 1],
+          ['2025-12-31', 1],
+        ],
+      },
+    ]);
+    expect(summaryTables(['annotator', 'day'], itemsOf(2), judgements)).toEqual([
+      {
+        columns: ['day', 'items', 'a', 'b'],
+        rows: [
+          ['2026-01-01', 1, 1, 1],
+          ['2025-12-31', 1, 1, 0],
+        ],
+        total: [2, 2, 1],
+      },
+    ]);
+  });
+
   it('shows the 20 most frequent rows and counts the others together', () => {
     // Operation 0 has one item, operation 1 has two, …, operation 24 has 25.
     const items = itemsOf(325, (index) => ({ call_op_name: `op-${Math.floor((Math.sqrt(8 * index + 1) - 1) / 2)}` }));
@@ -229,6 +275,19 @@ describe('compareAnnotators', () => {
     });
   });
 
+  it('weighs the disagreements of numbers, and gives one coefficient for more than two annotators', () => {
+    const scores = { a: [1, 2, 3, 4, 5], b: [1, 2, 3, 5, 5], c: [5, 2, 3, 4, 1] };
+    const judgements = Object.entries(scores).flatMap(([name, values]) =>
+      values.map((value, call) => judge(name, call, value)),
+    );
+    const { agreement, alpha } = compareAnnotators(itemsOf(5), judgements);
+    const [first] = agreement;
+    // cohens_kappa of statsmodels 0.15.0: 0.75 and, with wt='quadratic', 0.9565217. Alpha was calculated by its definition, pair by pair.
+    expect(first).toMatchObject({ annotators: ['a', 'b'], percent: 80, kappa: 0.75, weighted_kappa: 0.957 });
+    expect(first!.kappa_interval).toEqual([0.339, 1]);
+    expect(alpha).toEqual([{ field: 'f', annotators: 3, items: 5, alpha: 0.065, distance: 'interval' }]);
+  });
+
   it('lists up to 20 disagreements of a pair, with their number', () => {
     const judgements = Array.from({ length: 30 }, (_, call) => [judge('a', call, 'x'), judge('b', call, 'y')]).flat();
     const [pair] = compareAnnotators(itemsOf(30), judgements).agreement;
@@ -259,6 +318,7 @@ describe('compareAnnotators', () => {
   it('does not compare a field that one annotator has judged', () => {
     expect(compareAnnotators(itemsOf(1), [judge('a', 0, 1), judge('b', 0, 1, 'g')])).toEqual({
       agreement: [],
+      alpha: [],
       others: 0,
       notCompared: 0,
     });

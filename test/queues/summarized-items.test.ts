@@ -2,6 +2,7 @@ import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import type { ServiceClient } from '../../src/client/service-client.ts';
 import { createClient } from '../../src/library.ts';
+import { findDisagreements } from '../../src/queues/disagreements.ts';
 import { itemsFilter, judgementCondition } from '../../src/queues/items-filter.ts';
 import { latestJudgements } from '../../src/queues/judgements.ts';
 import { compareAnnotators, dimensions, judgedItems, summaryTables } from '../../src/queues/queue-summary.ts';
@@ -32,7 +33,8 @@ function summariesOf(id: string, filter: object) {
     clients.map(async (client) => {
       const queue = { id, project: projectId, service: client, signal: new AbortController().signal };
       const condition = itemsFilter.parse(filter);
-      const { items: found, judgements } = await readSummarized(queue, condition, true);
+      const parts = { judgements: true, gold: true, times: true };
+      const { items: found, judgements, gold, seconds } = await readSummarized(queue, condition, parts);
       const matches = await judgementCondition(condition, judgements, queue);
       const items = found.filter(({ call_id }) => matches(call_id));
       const calls = new Set(items.map(({ call_id }) => call_id));
@@ -42,8 +44,11 @@ function summariesOf(id: string, filter: object) {
       const pairs = dimensions.flatMap((first) => dimensions.map((second) => [...new Set([first, second])]));
       return {
         items: items.length,
-        tables: pairs.map((by) => summaryTables(by, items, judged, all)),
-        comparison: compareAnnotators(judged, all),
+        tables: pairs.map((by) => summaryTables(by, items, judged, all, { today: '2026-01-01', seconds })),
+        comparison: compareAnnotators(judged, all, true),
+        disagreements: findDisagreements(judged, gold, [])
+          .open.map((each) => JSON.stringify(each))
+          .sort(),
       };
     }),
   );
@@ -52,7 +57,7 @@ function summariesOf(id: string, filter: object) {
 const value = fc.constantFrom<unknown>(true, false, 1, 2, 'good', 'bad', ['a', 'b'], { a: 1, b: 2 });
 const judgement = fc.record({
   call: fc.integer({ min: 0, max: 5 }),
-  type: fc.constantFrom('heddle.judgement.tone', 'heddle.judgement.quality', 'wandb.note.1'),
+  type: fc.constantFrom('heddle.judgement.tone', 'heddle.judgement.quality', 'heddle.gold.tone', 'wandb.note.1'),
   creator: fc.constantFrom(undefined, 'ada', 'claude'),
   who: fc.constantFrom('ada', 'bob'),
   value,

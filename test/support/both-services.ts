@@ -26,6 +26,8 @@ export interface EitherService {
   feedbackOf: (queueId: string) => Promise<any[]>;
   /** Stores a judgement of ada in the field helpful without heddle, as a page for people does. */
   judgeByHand: (queueId: string, callId: string, value: boolean) => Promise<void>;
+  /** Gives a queue other guidelines. */
+  describeQueue: (queueId: string, description: string) => Promise<void>;
 }
 
 const call = (call_id: string, day: number, op: string, trace: string, rest: object) => ({
@@ -123,8 +125,11 @@ async function complete({ name, url, nameOf, passwords }: StartedService): Promi
       queue_id,
     });
   };
+  const describeQueue: EitherService['describeQueue'] = async (queueId, description) => {
+    await send('PUT', `/annotation_queues/${queueId}`, { description });
+  };
   const [ada, bob] = await Promise.all([connectClient(environmentOf('ada')), connectClient(environmentOf('bob'))]);
-  return { name, url, ada, bob, environmentOf, nameOf, feedbackOf, judgeByHand };
+  return { name, url, ada, bob, environmentOf, nameOf, feedbackOf, judgeByHand, describeQueue };
 }
 
 let queues = 0;

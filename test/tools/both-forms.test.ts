@@ -55,7 +55,7 @@ const cases: Case[] = [
     question: 'which judgements there are',
     tool: 'query_queue_items',
     args: { queue_id, filter: { annotation_states: ['completed'] }, limit: 1, include_judgements: true },
-    facts: [[/judgements\n.*\t\[\]/, /"judgements":\[\]/]],
+    facts: [[/judgements\n.*\tnone/, /"judgements":\{\}/]],
   },
   {
     question: 'how many rows are left out, what they sum up to, and where they begin',
@@ -231,17 +231,17 @@ const cases: Case[] = [
     facts: [
       [
         /^Nothing was started \(dry_run\)\. 4 rows: 4 requests to the model, about \d+ tokens\. A quarter of/,
-        /"status":"dry_run".*"rows":4,"model_requests":4,"judge_requests":0,"estimated_tokens":\d+,"estimate":"A quarter of/,
+        /"status":"dry_run".*"rows":4,"model_requests":4,"judge_requests":0,"estimated_tokens":\d+,"detectable":0\.9905,"estimate":"A quarter of/,
       ],
     ],
   },
   {
     question: 'which run has ended, that it had only some of the rows, and where its rows are',
     tool: 'run_evaluation',
-    args: { evaluation: 'Both evaluation', model: 'heddle/echo', prompt: '{question}', max_rows: 2 },
+    args: { evaluation: 'Both evaluation', model: 'heddle/echo', prompt: '{question}', sample: { n: 2 } },
     facts: [
-      [/^run \w+ complete, evaluation both_evaluation-first-2/, /"run_id":"\w+","status":"complete"/],
-      [/\(the first of 4 rows\)/, /"dataset_rows":4/],
+      [/^run \w+ complete, evaluation both_evaluation-sample-2-seed-0/, /"run_id":"\w+","status":"complete"/],
+      [/\(a sample of 4 rows\)/, /"dataset_rows":4/],
       [/2 predictions/, /"predictions":2/],
       [/read_evaluation shows the rows/, /"next":"read_evaluation shows the rows/],
     ],
@@ -249,7 +249,7 @@ const cases: Case[] = [
   {
     question: 'which runs there are and what they ran',
     tool: 'read_evaluation',
-    args: { evaluation: 'Both evaluation-first-2' },
+    args: { evaluation: 'Both evaluation-sample-2-seed-0' },
     facts: [
       [/^1 run of 1 from offset 0, the newest first\./, /"offset":0,"total":1/],
       [/model heddle\/echo, prompt "\{question\}"/, /"model":"heddle\/echo","prompt":"\{question\}"/],

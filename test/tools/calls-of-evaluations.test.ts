@@ -19,7 +19,7 @@ await call('create_scorer', {
   scale: { type: 'boolean' },
 });
 await call('create_evaluation', { name: 'Answers', dataset: 'questions', scorers: ['good'] });
-const evaluated = { evaluation: 'Answers', model: 'small', prompt: '{question}', max_rows: 2 };
+const evaluated = { evaluation: 'Answers', model: 'small', prompt: '{question}', sample: { n: 2 } };
 const run = await call('run_evaluation', evaluated);
 
 describe('calls that an evaluation made', () => {
@@ -74,13 +74,13 @@ describe('a run', () => {
     expect(runs).toMatchObject([{ tokens: 20, judge_tokens: 20 }]);
   });
 
-  it('of first rows makes a dataset and an evaluation that lists leave out', async () => {
+  it('of a sample makes a dataset and an evaluation that lists leave out', async () => {
     const datasets = await call('list_objects', { kind: 'dataset' });
     expect(datasets.objects.map(({ object_id }: { object_id: string }) => object_id)).toEqual(['questions', 'tickets']);
     expect(datasets).toMatchObject({ left_out: 1 });
-    expect(datasets.text).toContain('1 object that runs of first rows made left out; name "-first-" finds them.');
-    const found = await call('list_objects', { kind: 'evaluation', name: '-first-' });
-    expect(found.objects).toMatchObject([{ object_id: 'answers-first-2' }]);
+    expect(datasets.text).toContain('1 object that runs of samples made left out; name "-sample-" finds them.');
+    const found = await call('list_objects', { kind: 'evaluation', name: '-sample-' });
+    expect(found.objects).toMatchObject([{ object_id: 'answers-sample-2-seed-0' }]);
   });
 
   it('warns of a prompt without a placeholder, and refuses a model that does not exist, in a dry run too', async () => {
@@ -100,7 +100,7 @@ describe('run_inference beside a model provider', () => {
   it('has heddle/echo, which the provider does not list', async () => {
     const asked = model.asked.length;
     expect((await call('run_inference', { model: 'heddle/echo', messages })).text).toContain('This is heddle/echo');
-    const echoed = await call('run_evaluation', { ...evaluated, model: 'heddle/echo', max_rows: 1 });
+    const echoed = await call('run_evaluation', { ...evaluated, model: 'heddle/echo', sample: { n: 1 } });
     expect(echoed).toMatchObject({ status: 'complete', predictions: 1 });
     // Only the judge was asked.
     expect(model.asked.slice(asked).map(({ model: name }) => name)).toEqual(['judge']);

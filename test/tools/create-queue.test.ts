@@ -29,7 +29,15 @@ describe('create_queue', () => {
       `Created the queue: ${created.queue_id}. Fields: correct (boolean); tone (one of ["kind","rude"]); score (integer, 1 to 5): Overall quality`,
     );
     expect((await call('list_queues', { name: 'refunds' })).queues).toEqual([
-      { id: created.queue_id, name: 'Refunds', guidelines: refunds.guidelines, fields, remaining: 0, total: 0 },
+      {
+        id: created.queue_id,
+        name: 'Refunds',
+        guidelines: refunds.guidelines,
+        guidelines_version: expect.stringMatching(/^[0-9a-f]{8}$/),
+        fields,
+        remaining: 0,
+        total: 0,
+      },
     ]);
   });
 

@@ -101,7 +101,7 @@ describe.each(services)('the filter of items on $name', (service) => {
     const from_queue = { queue_id, filter, map: { question: 'inputs.question' } };
     const made = await ada.call('create_dataset', { name: 'Disputed', from_queue, dry_run: true });
     expect(made.rows).toEqual([{ question: 'Why?' }]);
-    const board = await ada.call('review_queue', { queue_id, filter });
+    const board = await ada.call('review_queue', { queue_id, filter, limit: 20 });
     expect(board.items).toMatchObject([{ call_id: 'failed' }]);
   });
 
@@ -134,6 +134,7 @@ describe.each(services)('the filter of items on $name', (service) => {
       ['query_queue_items', { queue_id, filter }],
       ['summarize_queue', { queue_id, filter }],
       ['review_queue', { queue_id, filter }],
+      ['review_queue', { queue_id, filter, limit: 20 }],
       ['update_queue_items', { queue_id, filter, change: { annotation_state: 'skipped' } }],
       ['create_dataset', { name: 'None', from_queue: { queue_id, filter } }],
     ];

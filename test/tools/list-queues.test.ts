@@ -65,7 +65,15 @@ describe('list_queues', () => {
     const { call } = await connectClient(service.environmentOf('ada'));
     const { queues, text } = await call('list_queues', {});
     expect(queues).toEqual([
-      { id: 'a', name: 'A', guidelines: 'Be strict.', fields: [helpful], remaining: 0, total: 0 },
+      {
+        id: 'a',
+        name: 'A',
+        guidelines: 'Be strict.',
+        guidelines_version: '8208b37b',
+        fields: [helpful],
+        remaining: 0,
+        total: 0,
+      },
       { id: 'b', name: 'B', free_fields: true, remaining: 0, total: 0 },
       { id: 'q', name: 'Q', fields: [helpful, score], remaining: 3, total: 3 },
     ]);

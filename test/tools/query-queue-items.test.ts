@@ -111,12 +111,12 @@ describe('query_queue_items at a service that answers as the public one', () => 
     ]);
   });
 
-  it('shows an empty list for items without judgements', async () => {
+  it('says of items without judgements that there are none', async () => {
     const service = await startRecordedService();
     const { call } = await connectClient(emptyHome(temporaryFolder(), service.environmentOf('ada')));
     const { common, text } = await call('query_queue_items', { queue_id: 'q', include_judgements: true });
-    expect(common.judgements).toEqual([]);
-    expect(text).toContain('judgements=[]');
+    expect(common.judgements).toEqual({});
+    expect(text).toContain('judgements=none');
   });
 
   it('shows times that come without a zone in UTC, with their zone', async () => {

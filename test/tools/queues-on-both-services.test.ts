@@ -39,6 +39,7 @@ describe.each(services)('on $name', (service) => {
         id: queue_id,
         name: 'Refunds',
         guidelines: 'Judge the answer.',
+        guidelines_version: 'c0e57072',
         fields: [{ name: 'kind', choices: ['yes', 'no'] }, fields[1]],
         remaining: 2,
         total: 3,

@@ -83,12 +83,13 @@ describe('read_evaluation', () => {
         predictions: 8,
         latency_seconds: expect.any(Number),
         scorers: [
-          { scorer: 'exact', n: 8, pass_rate: 0.875 },
+          { scorer: 'exact', n: 8, pass_rate: 0.875, interval: [0.5291, 0.9776] },
           {
             scorer: 'judge.score',
             n: 7,
             errors: 1,
             mean: 3.7143,
+            interval: [3.1429, 4],
             values: [
               [2, 1],
               [4, 6],
@@ -108,8 +109,8 @@ describe('read_evaluation', () => {
     ]);
     expect(rest).toEqual({ offset: 0, next_offset: 2, total: 8, now: expect.stringMatching(/^2\d{3}-.*Z$/) });
     expect(text).toContain(`run ${after} complete, evaluation quality, model org/helper, prompt "Answer {question}"`);
-    expect(text).toContain('exact\t87.5% of 8 passed');
-    expect(text).toContain('judge.score\tmean 3.7143 of 7 (2×1 4×6), 1 without a score');
+    expect(text).toContain('exact\t87.5% (52.9 to 97.8) of 8 passed');
+    expect(text).toContain('judge.score\tmean 3.7143 (3.143 to 4) of 7 (2×1 4×6), 1 without a score');
     expect(text).toContain('2 rows of 8 from offset 0. More follow: next_offset 2.');
     expect(text).toContain('only after');
   });
@@ -123,13 +124,36 @@ describe('read_evaluation', () => {
         shared_rows: 7,
         other_rows: 2,
         scorers: [
-          { scorer: 'exact', better: 6, worse: 0, same: 1, p: 0.031, verdict: 'better' },
-          { scorer: 'judge.score', better: 6, worse: 1, same: 0, p: 0.13, verdict: 'could be chance' },
+          {
+            scorer: 'exact',
+            better: 6,
+            worse: 0,
+            same: 1,
+            lost: 0,
+            difference: 0.8571,
+            interval: [0.1991, 0.9743],
+            detectable: 0.3705,
+            p: 0.031,
+            p_holm: 0.063,
+            verdict: 'could be chance',
+          },
+          {
+            scorer: 'judge.score',
+            better: 6,
+            worse: 1,
+            same: 0,
+            difference: 0.7143,
+            interval: [0.1429, 1],
+            detectable: 0.7411,
+            p: 0.13,
+            p_holm: 0.13,
+            verdict: 'could be chance',
+          },
         ],
       },
     ]);
     expect(note).toBe(
-      'Passed or a higher number counts as better. p: two-sided sign test; from 0.05 on the difference could be chance. ' +
+      'Passed or a higher number counts as better; 95 % intervals in brackets. p: exact McNemar test, for numbers the sign test; p_holm is corrected for several scorers. From 0.05 on the difference could be chance. ' +
         'Rows that did not change are left out; only "worst" returns them too.',
     );
     expect(total).toBe(7);
@@ -145,8 +169,11 @@ describe('read_evaluation', () => {
       changes: { exact: 'better', 'judge.score': 'better' },
     });
     expect(text).toContain('run 2 against run 1: 7 shared rows, 2 more in one of them only.');
-    expect(text).toContain('exact\t6\t0\t1\t0.031\tbetter');
-    expect(text).toContain('judge.score\t6\t1\t0\t0.13\tcould be chance');
+    expect(text).toContain(
+      'exact: could be chance: 85.7 points better (19.9 to 97.4) on 7 rows; a difference of 37 points would show; 0 rows always passed before and never now',
+    );
+    expect(text).toContain('exact\t6\t0\t1\t0.031\t0.063\tcould be chance');
+    expect(text).toContain('judge.score\t6\t1\t0\t0.13\t0.13\tcould be chance');
     expect(text).toContain(note);
   });
 
@@ -164,7 +191,7 @@ describe('read_evaluation', () => {
           run_id: after,
           status: 'complete',
           predictions: 8,
-          scorers: [{ scorer: 'exact', n: 8, pass_rate: 0.875 }, { scorer: 'judge.score' }],
+          scorers: [{ scorer: 'exact', n: 8, pass_rate: 0.875, interval: [0.5291, 0.9776] }, { scorer: 'judge.score' }],
         },
       ],
       offset: 0,
@@ -240,6 +267,7 @@ describe('read_evaluation', () => {
         n: 10,
         percent: 70,
         kappa: 0.4,
+        kappa_interval: [-0.157, 0.957],
         classes: ['true', 'false'],
         confusion: [
           [4, 1],
@@ -269,6 +297,42 @@ describe('read_evaluation', () => {
     const run = await recordRun(quality.replace('quality', 'labels'), model, trials);
     const { agreement } = await call('read_evaluation', { run_ids: [run], expected: 'label' });
     expect(agreement).toMatchObject([{ scorer: 'output', n: 4, percent: 75, kappa: 0.5 }]);
+  });
+
+  it('shows the rows whose trials differ, and the figures for each value of a column', async () => {
+    const trials = [
+      ['a', 'de', true],
+      ['a', 'de', false],
+      ['b', 'de', true],
+      ['b', 'de', true],
+      ['c', 'fr', false],
+      ['c', 'fr', false],
+    ].map(([name, language, exact]) => ({ inputs: { name, language }, scores: { exact } }));
+    const run = await recordRun(quality.replace('quality', 'trials'), model, trials);
+    const flaky = await call('read_evaluation', { run_ids: [run], only: 'flaky', slice_by: 'language' });
+    expect(flaky.rows).toMatchObject([{ inputs: { name: 'a' }, scores: { exact: 0.5 }, trials: 2 }]);
+    expect(flaky.total).toBe(1);
+    const [{ scorers }] = flaky.runs;
+    expect(scorers).toMatchObject([
+      { n: 6, pass_rate: 0.5, flaky_rows: 1, pass_at_k: [{ k: 2, any: 0.6667, all: 0.3333 }] },
+    ]);
+    expect(flaky.slices).toMatchObject([
+      {
+        value: 'de',
+        rows: 2,
+        runs: [{ run_id: run, scorers: [{ scorer: 'exact', n: 4, pass_rate: 0.75, flaky_rows: 1 }] }],
+      },
+      {
+        value: 'fr',
+        rows: 1,
+        runs: [{ run_id: run, scorers: [{ scorer: 'exact', n: 2, pass_rate: 0, flaky_rows: 0 }] }],
+      },
+    ]);
+    expect(flaky.text).toContain('slice\trows\tscorer\tresult\nde\t2\texact\t75% (');
+    expect(flaky.text).toContain('pass@2 66.67%, pass^2 33.33%, 1 flaky row');
+    const { error } = await call('read_evaluation', { run_ids: [run], slice_by: 'langage' });
+    expect(error).toMatchObject({ code: 'invalid_arguments', message: expect.stringContaining('column "langage"') });
+    expect(error.hint).toContain('nearest columns are language');
   });
 
   it.each([
@@ -350,7 +414,7 @@ describe('run_evaluation and read_evaluation on the embedded service', () => {
       evaluation: 'Capitals',
       model: 'heddle/echo',
       prompt: '{question}',
-      max_rows: 3,
+      sample: { n: 3 },
     });
     expect(first).toMatchObject({ status: 'complete', predictions: 3, dataset_rows: 10 });
     const again = await call('read_evaluation', { run_ids: [plain.run_id, first.run_id] });
@@ -358,6 +422,37 @@ describe('run_evaluation and read_evaluation on the embedded service', () => {
       shared_rows: 3,
       other_rows: 7,
       scorers: [{ same: 3, verdict: 'no difference' }],
+    });
+  });
+
+  it('name a run, and compare with it by its name until another run has it', async () => {
+    const args = { evaluation: 'Capitals', model: 'heddle/echo', prompt: 'Main: {question}' };
+    const first = await call('run_evaluation', { ...args, baseline: 'main' });
+    expect(first).toMatchObject({ status: 'complete', baseline: 'main' });
+    expect(first.text).toContain('The run is the baseline main now.');
+    const second = await call('run_evaluation', args);
+    expect(second.baseline).toBeUndefined();
+    const read = async () => {
+      const { runs } = await call('read_evaluation', { run_ids: ['main', second.run_id] });
+      return runs.map(({ run_id }: { run_id: string }) => run_id);
+    };
+    expect(await read()).toEqual([first.run_id, second.run_id]);
+    const { run_id } = await call('run_evaluation', args);
+    expect(await call('run_evaluation', { run_id, baseline: 'main' })).toMatchObject({ run_id, baseline: 'main' });
+    expect(await read()).toEqual([run_id, second.run_id]);
+    const other = await call('run_evaluation', { ...args, sample: { n: 2 }, baseline: 'main' });
+    expect(await read()).toEqual([run_id, second.run_id]);
+    expect((await call('read_evaluation', { run_ids: ['main', other.run_id] })).runs).toHaveLength(1);
+    const { error } = await call('read_evaluation', { run_ids: ['main'] });
+    expect(error).toMatchObject({
+      code: 'invalid_arguments',
+      message: 'Several evaluations have a baseline "main": capitals, capitals-sample-2-seed-0.',
+    });
+    expect((await call('read_evaluation', { run_ids: ['Main'] })).error.code).toBe('not_found');
+    expect((await call('run_evaluation', { ...args, baseline: 'no name' })).baseline).toBe('no name');
+    expect((await call('run_evaluation', { ...args, baseline: 'ma/in:' })).error).toMatchObject({
+      code: 'invalid_arguments',
+      message: expect.stringContaining('cannot be the name of a baseline of capitals'),
     });
   });
 });

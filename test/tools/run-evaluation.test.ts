@@ -129,6 +129,7 @@ describe('run_evaluation', () => {
       model_requests: 4,
       judge_requests: 4,
       estimated_tokens: 90,
+      detectable: 0.9905,
     });
     expect(text).toContain(
       'Nothing was started (dry_run). 4 rows: 4 requests to the model and 4 to judges (8 in all), about 90 tokens. A quarter of the characters',
@@ -185,24 +186,24 @@ describe('run_evaluation', () => {
     ]);
   });
 
-  it('runs the first rows as an evaluation of their own', async () => {
+  it('runs a sample of the rows as an evaluation of their own', async () => {
     const { service, call } = await connect();
-    const result = await call('run_evaluation', { ...run, max_rows: 2, concurrency: 3 });
+    const result = await call('run_evaluation', { ...run, sample: { n: 2, seed: 3 }, concurrency: 3 });
     expect(result).toMatchObject({ dataset_rows: 4 });
-    expect(result.text).toContain('Only some rows were run (the first of 4 rows).');
+    expect(result.text).toContain('Only some rows were run (a sample of 4 rows).');
     expect(service.bodiesOf('/v2/team/project/datasets')).toMatchObject([
-      { name: 'capitals-first-2', rows: [{ capital: 'Oslo' }, { capital: 'Rome' }] },
+      { name: 'capitals-sample-2-seed-3', rows: [{ capital: 'Oslo' }, { capital: 'Bern' }] },
     ]);
     expect(service.bodiesOf('/v2/team/project/evaluations')).toMatchObject([
       {
-        name: 'answers-first-2',
-        dataset: `weave:///team/project/object/capitals-first-2:${'n'.repeat(43)}`,
+        name: 'answers-sample-2-seed-3',
+        dataset: `weave:///team/project/object/capitals-sample-2-seed-3:${'n'.repeat(43)}`,
         scorers: [{}, {}, {}].map(() => expect.any(String)),
         trials: 1,
       },
     ]);
     expect(service.bodiesOf('/evaluations/evaluate_model')).toMatchObject([
-      { evaluation_ref: `weave:///team/project/object/answers-first-2:${'f'.repeat(43)}`, concurrency: 3 },
+      { evaluation_ref: `weave:///team/project/object/answers-sample-2-seed-3:${'f'.repeat(43)}`, concurrency: 3 },
     ]);
   });
 
@@ -227,6 +228,29 @@ describe('run_evaluation', () => {
     expect(error).toMatchObject({ code: 'invalid_request', message: expect.stringMatching(message) });
     expect(error.hint).toMatch(hint);
     expect(writesOf(service)).toEqual([]);
+  });
+
+  it('refuses a scorer that compares with a column of no row before anything is started', async () => {
+    const { service, call } = await connect();
+    service.rows = service.rows.map(({ question, capital }) => ({ question, capitals: capital }));
+    service.judge = { scoring_prompt: '{output}' };
+    const { error } = await call('run_evaluation', run);
+    expect(error).toMatchObject({
+      code: 'invalid_request',
+      message:
+        'Nothing was started: the scorer contains compares with the column capital, which the dataset does not have.',
+      hint: expect.stringMatching(/^The nearest columns to capital are capitals/),
+    });
+    expect(writesOf(service)).toEqual([]);
+  });
+
+  it('says that a failed run did not become the baseline', async () => {
+    const { service, call } = await connect();
+    service.statuses = [{ code: 'failed', error: 'The model does not exist' }];
+    expect((await call('run_evaluation', { ...run, baseline: 'main' })).warnings).toContain(
+      'The run is not the baseline main: it is failed.',
+    );
+    expect(service.bodiesOf('/obj/create')).toHaveLength(1);
   });
 
   it('runs a judge whose column map, output and inputs fill its prompt', async () => {
@@ -260,7 +284,7 @@ describe('run_evaluation', () => {
     service.rows = Array.from({ length: 51 }, (_, n) => ({ question: `${n}?`, capital: 'Rome' }));
     const { error } = await call('run_evaluation', run);
     expect(error).toMatchObject({ code: 'invalid_arguments' });
-    expect(error.hint).toContain('confirm: true, or set max_rows to 50 at most');
+    expect(error.hint).toContain('confirm: true, or set sample to {"n": 50} at most');
     expect(await call('run_evaluation', { ...run, confirm: true })).toMatchObject({ status: 'complete' });
     service.rows.pop();
     expect(await call('run_evaluation', run)).toMatchObject({ status: 'complete' });
@@ -272,9 +296,9 @@ describe('run_evaluation', () => {
     service.trials = 26;
     const { error } = await call('run_evaluation', run);
     expect(error.message).toContain('104 requests to the model and 104 to judges (208 in all) need');
-    expect(error.hint).toContain('set max_rows to 1 at most');
+    expect(error.hint).toContain('set sample to {"n": 1} at most');
     service.trials = 51;
-    expect((await call('run_evaluation', { ...run, max_rows: 1 })).error.hint).toContain(
+    expect((await call('run_evaluation', { ...run, sample: { n: 1 } })).error.hint).toContain(
       'choose an evaluation with fewer trials or judges: one row takes more than 100 requests',
     );
     expect(startsOf(service)).toBe(0);

@@ -55,10 +55,10 @@ describe.each(services)('on $name', (service) => {
         ['annotator'],
         [
           {
-            columns: ['annotator', 'judgements', 'items'],
+            columns: ['annotator', 'judgements', 'items', 'today', 'disputed %', 'seconds per item'],
             rows: [
-              [nameOfAda, 5, 4],
-              [nameOfBob, 3, 3],
+              [nameOfAda, 5, 4, expect.any(Number), 33.3, expect.anything()],
+              [nameOfBob, 3, 3, expect.any(Number), 33.3, expect.anything()],
             ],
           },
         ],
@@ -173,8 +173,8 @@ describe.each(services)('on $name', (service) => {
       const { tables } = summary;
       expect(summary).toMatchObject({ total_judgements: 4, unjudged_items: 2 });
       expect(tables[0].rows).toEqual([
-        [nameOfAda, 3, 3],
-        [nameOfBob, 1, 1],
+        [nameOfAda, 3, 3, expect.any(Number), 0, expect.anything()],
+        [nameOfBob, 1, 1, expect.any(Number), 0, expect.anything()],
       ]);
       // A comparison needs the other values, too.
       const { agreement } = await ada.call('summarize_queue', { queue_id, by: ['field'], filter });
@@ -190,6 +190,7 @@ describe.each(services)('on $name', (service) => {
           items: 3,
           percent: 66.7,
           kappa: 0.4,
+          kappa_interval: [-0.368, 1],
           classes: [false, true],
           confusion: [
             [1, 0],

@@ -79,10 +79,10 @@ describe('summarize_queue', async () => {
       total_judgements: 8,
       tables: [
         {
-          columns: ['annotator', 'judgements', 'items'],
+          columns: ['annotator', 'judgements', 'items', 'today', 'disputed %', 'seconds per item'],
           rows: [
-            ['ada', 5, 4],
-            ['bob (claude via heddle)', 3, 3],
+            ['ada', 5, 4, expect.any(Number), 33.3, '-'],
+            ['bob (claude via heddle)', 3, 3, expect.any(Number), 33.3, '-'],
           ],
         },
       ],
@@ -108,6 +108,7 @@ describe('summarize_queue', async () => {
         items: 3,
         percent: 66.7,
         kappa: 0.4,
+        kappa_interval: [-0.368, 1],
         classes: [false, true],
         confusion: [
           [1, 0],
@@ -119,7 +120,7 @@ describe('summarize_queue', async () => {
     ]);
     expect(byField.text).toContain(
       [
-        'agreement on helpful of ada and bob (claude via heddle): 3 items judged by both, 66.7% agree, kappa 0.4',
+        'agreement on helpful of ada and bob (claude via heddle): 3 items judged by both, 66.7% agree, kappa 0.4 (95 %: -0.368 to 1)',
         'ada \\ bob (claude via heddle)\tfalse\ttrue',
         'false\t1\t0',
         'true\t1\t1',
@@ -193,7 +194,7 @@ describe('summarize_queue at another service', () => {
     expect(structuredContent).toMatchObject({
       total_items: 5001,
       total_judgements: 5001,
-      tables: [{ rows: [['u', 5001, 5001]] }],
+      tables: [{ rows: [['u', 5001, 5001, 0, '-', '-']] }],
     });
     // The first request asks whether the service counts by itself.
     expect(service.requests[0]!.path).toBe('/annotation_queues/q/items/summary');
@@ -225,8 +226,8 @@ describe('summarize_queue at another service', () => {
     service.feedback = [feedbackOf(0, {}), feedbackOf(0, {}), feedbackOf(0, { wb_user_id: 'v' })];
     const { call } = await connectClient(emptyHome(temporaryFolder(), service.environment));
     expect((await call('summarize_queue', { queue_id: 'q', by: ['annotator'] })).tables[0].rows).toEqual([
-      ['u', 1, 1],
-      ['v', 1, 1],
+      ['u', 1, 1, 0, 0, '-'],
+      ['v', 1, 1, 0, 0, '-'],
     ]);
   });
 
@@ -405,7 +406,7 @@ describe('a summary beyond the size limit', () => {
   const annotators: [string, string] = ['ada', 'bob'];
   const agreement = { field: 'helpful', annotators, items: 1 };
   const left_out =
-    'Tables or comparisons are left out because of the size limit. Use one dimension, a filter or a lower limit.';
+    'Tables, comparisons or disagreements are left out because of the size limit. Use one dimension, a filter or a lower limit.';
 
   it('keeps as many tables and comparisons as the limit has room for, and says so', () => {
     const summary = { total_items: 1, tables: [table, table, table, table], agreement: [agreement, agreement] };

@@ -55,7 +55,7 @@ describe('update_queue_items', () => {
     const { username } = userInfo();
     expect(page.items[0]).toMatchObject({
       annotator_user_id: username,
-      judgements: [{ annotator: `${username} (test via heddle)`, field: 'helpful', value: true }],
+      judgements: { [`${username} (test via heddle)`]: { helpful: true } },
     });
   });
 
@@ -391,12 +391,11 @@ describe('update_queue_items at a service that answers as the public one', () =>
       ['wandb.annotation.score', { value: 2 }],
       ['wandb.note.1', { note: 'Too long.' }],
     ]);
-    const page = await call('query_queue_items', { queue_id: 'q', include_judgements: true });
-    expect(page.items[0].judgements).toMatchObject([
-      { annotator: 'user-ada (test via heddle)', field: 'helpful', value: false },
-      { annotator: 'user-ada (test via heddle)', field: 'score', value: 2 },
-      { annotator: 'user-ada (test via heddle)', note: 'Too long.' },
-    ]);
+    const page = await call('query_queue_items', { queue_id: 'q', include_judgements: true, fields: ['notes'] });
+    expect(page.items[0]).toMatchObject({
+      judgements: { 'user-ada (test via heddle)': { helpful: false, score: 2 } },
+      notes: { 'user-ada (test via heddle)': ['Too long.'] },
+    });
     // Another note, and the same note by another annotator, are notes of their own.
     const bob = await connectClient(heddleFor(service, 'bob'));
     const note = async (client: typeof bob.call, text: string) =>

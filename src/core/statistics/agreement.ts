@@ -1,8 +1,6 @@
 import { countEach } from './count-each.ts';
+import { type ClassPair, cohensKappa, type Kappa } from './kappa.ts';
 import { rounded } from './rounded.ts';
-
-/** The classes that two annotators gave to one item: the first annotator's, then the second's. */
-export type ClassPair = readonly [string, string];
 
 /** Returns the number of items that both annotators put into the same class. */
 export function countAgreed(pairs: readonly ClassPair[]): number {
@@ -14,25 +12,14 @@ export function percentAgreement(pairs: readonly ClassPair[]): number | undefine
   return pairs.length === 0 ? undefined : (100 * countAgreed(pairs)) / pairs.length;
 }
 
-/**
- * Returns Cohen's unweighted kappa: the agreement beyond chance, as a share of what is possible beyond chance. It is
- * undefined without items, and when both annotators used one and the same class only, where chance alone explains it.
- */
-export function cohensKappa(pairs: readonly ClassPair[]): number | undefined {
-  const [first, second] = [countEach(pairs.map(([a]) => a)), countEach(pairs.map(([, b]) => b))];
-  // Whole numbers until the division, so that the comparison is exact.
-  let byChance = 0;
-  for (const [name, uses] of first) byChance += uses * (second.get(name) ?? 0);
-  const possible = pairs.length ** 2 - byChance;
-  return possible === 0 ? undefined : (pairs.length * countAgreed(pairs) - byChance) / possible;
-}
-
 /** The agreement of two annotators on some items, as results show it. */
 export interface AgreementFigures extends Pick<ConfusionTable, 'classes'> {
   /** Percentage of the items on which they agree, to one digit. */
   percent: number;
   /** Cohen's kappa, to three digits; absent where it is undefined. */
   kappa?: number;
+  /** The bounds of its 95 % interval, to three digits. */
+  kappa_interval?: [number, number];
   /** The reason why kappa is undefined. */
   no_kappa?: string;
   /** The counts of the confusion table. */
@@ -47,14 +34,23 @@ export interface AgreementFigures extends Pick<ConfusionTable, 'classes'> {
  * @param noKappa the reason to give where kappa is undefined.
  */
 export function agreementFigures(pairs: readonly ClassPair[], maxClasses: number, noKappa: string): AgreementFigures {
-  const kappa = cohensKappa(pairs);
+  const found = cohensKappa(pairs);
   const { classes, counts, otherClasses } = confusionTable(pairs, maxClasses);
   return {
     percent: rounded(percentAgreement(pairs)!, 1),
-    ...(kappa === undefined ? { no_kappa: noKappa } : { kappa: rounded(kappa, 3) }),
+    ...(found ? roundedKappa(found) : { no_kappa: noKappa }),
     classes,
     confusion: counts,
     ...(otherClasses > 0 && { other_classes: otherClasses }),
+  };
+}
+
+/** Returns a kappa and its interval to three digits. */
+export function roundedKappa({ kappa, interval }: Kappa): Pick<AgreementFigures, 'kappa' | 'kappa_interval'> {
+  const [low, high] = interval ?? [];
+  return {
+    kappa: rounded(kappa, 3),
+    ...(low !== undefined && high !== undefined && { kappa_interval: [rounded(low, 3), rounded(high, 3)] }),
   };
 }
 

@@ -10,6 +10,8 @@ export interface ScoreList {
   /** The names that lead to the member; empty for the output itself. */
   path: readonly string[];
   values: ScoreValue[];
+  /** The row of each value, if rows were given. */
+  rows: number[];
 }
 
 /** Outputs have arbitrary members. Those beyond this number of different paths, and those that are deeper, are left out. */
@@ -26,18 +28,23 @@ export class ScoreLists {
     this.#keepsTexts = keepsTexts;
   }
 
-  /** Adds the outputs of a trial, by scorer. Lists, null and numbers that are not finite are left out. */
-  add(scores: object | null | undefined): void {
-    for (const [scorer, value] of Object.entries(scores ?? {})) this.#addValue(scorer, [], value);
+  /**
+   * Adds the outputs of a trial, by scorer. Lists, null and numbers that are not finite are left out.
+   * @param row the number of the row that the trial belongs to, where that is needed.
+   */
+  add(scores: object | null | undefined, row?: number): void {
+    for (const [scorer, value] of Object.entries(scores ?? {})) this.#addValue(scorer, [], value, row);
   }
 
-  #addValue(scorer: string, path: readonly string[], found: unknown): void {
+  #addValue(scorer: string, path: readonly string[], found: unknown, row: number | undefined): void {
     const value = plainNumber(found);
     if (typeof value === 'boolean' || typeof value === 'string' || Number.isFinite(value)) {
       const kept = typeof value === 'string' && !this.#keepsTexts ? '' : (value as ScoreValue);
-      this.#listOf(scorer, path)?.values.push(kept);
+      const list = this.#listOf(scorer, path);
+      list?.values.push(kept);
+      if (row !== undefined) list?.rows.push(row);
     } else if (isJsonObject(value) && path.length < maxDepth) {
-      for (const [name, member] of Object.entries(value)) this.#addValue(scorer, [...path, name], member);
+      for (const [name, member] of Object.entries(value)) this.#addValue(scorer, [...path, name], member, row);
     }
   }
 
@@ -45,7 +52,7 @@ export class ScoreLists {
     const key = JSON.stringify([scorer, ...path]);
     const known = this.#lists.get(key);
     if (known || this.#lists.size >= maxLists) return known;
-    const list = { scorer, path, values: [] };
+    const list = { scorer, path, values: [], rows: [] };
     this.#lists.set(key, list);
     return list;
   }

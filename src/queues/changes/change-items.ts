@@ -16,12 +16,12 @@ import {
   type Change,
   dependsOnFeedback,
   everything,
-  fieldsForChanges,
   type ItemConditions,
   judgementText,
   type LocatedChange,
   moveText,
   planUpdates,
+  rulesForChanges,
   type Update,
 } from './plan-updates.ts';
 import { serviceFailureOf, writeUpdates } from './write-updates.ts';
@@ -81,14 +81,14 @@ export async function changeItems(
   queue: QueueAccess,
 ): Promise<ChangedItems> {
   const changes = locatedChanges(target);
-  const fields = await fieldsForChanges(changes, queue, conditions.asOf);
+  const rules = await rulesForChanges(changes, queue, conditions.asOf);
   const readsFeedback = conditions.asOf !== undefined || changes.some(({ change }) => dependsOnFeedback(change));
   const { items, feedback } = await readTarget(target, queue, readsFeedback);
   if (items.length === 0) await requireQueue(queue.id, queue.project, queue.service);
   if (!isDryRun) requireConsent('items' in target ? target.items.length : items.length);
   const listed = 'items' in target ? changesByItem(target.items, items) : undefined;
   const work = items.map((item) => ({ item, change: listed?.get(item.id) ?? changes[0]!.change }));
-  const updates = await planUpdates(work, feedback, fields, conditions, queue);
+  const updates = await planUpdates(work, feedback, rules, conditions, queue);
   const unknown = listed ? await refuseUnknown(listed, items, queue) : [];
   const inOrder = (results: ItemResult[]): ItemResult[] => {
     const byId = new Map([...results, ...unknown].map((result) => [result.item_id, result]));

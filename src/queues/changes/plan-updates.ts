@@ -1,15 +1,29 @@
 import type { CallParts } from '../../contract/endpoints.ts';
-import type { StoredFeedback } from '../../contract/feedback.ts';
+import { goldFeedbackType, type StoredFeedback } from '../../contract/feedback.ts';
 import type { ProgressState, QueueItem } from '../../contract/queue-items.ts';
 import { callReference } from '../../contract/references.ts';
 import { type ErrorDetail, HeddleError } from '../../core/errors.ts';
 import { cutValue } from '../../text/call-values.ts';
 import { shortName } from '../../text/names.ts';
 import { contentId, creatorOf, isOwn, isSame, judgementId, learnAccount } from '../authorship.ts';
-import { byCall, type Judgement, judgementsOf, latestJudgements, notesOf, noteType } from '../judgements.ts';
+import {
+  byCall,
+  goldJudgementsOf,
+  type Judgement,
+  judgementsOf,
+  latestJudgements,
+  notesOf,
+  noteType,
+} from '../judgements.ts';
 import type { QueueAccess } from '../queue-access.ts';
-import { type JudgementType, judgementType, type QueueField, readQueueFields } from '../queue-fields.ts';
-import { shownFields, shownItem, stateAndAnnotator } from '../shown-items.ts';
+import {
+  type JudgementType,
+  judgementType,
+  type QueueField,
+  type QueueRules,
+  readQueueRules,
+} from '../queue-fields.ts';
+import { shownItem, shownRules, stateAndAnnotator } from '../shown-items.ts';
 
 /** Names in `retract` that are no fields: one's notes, and all that one gave. */
 const notes = 'note';
@@ -22,6 +36,10 @@ export interface Change {
   annotation_state?: ProgressState | undefined;
   /** Fields whose judgements are deleted, `note` for notes, and `*` for both. */
   retract?: string[] | undefined;
+  /** Values that settle disputes, by field; null removes the gold of a field. */
+  gold?: Record<string, unknown> | undefined;
+  /** Why the gold is right. */
+  reason?: string | undefined;
 }
 
 /** A change, and where the caller finds it among the arguments. */
@@ -42,7 +60,7 @@ export interface Update {
   item: QueueItem;
   change: Change;
   feedback: NewFeedback[];
-  /** Ids of one's own judgements and notes to delete. */
+  /** Ids of one's own judgements and notes, and of gold, to delete. */
   purge: string[];
   /** True once something was stored or deleted. */
   wrote: boolean;
@@ -57,25 +75,25 @@ export interface Update {
 
 type NewFeedback = CallParts<'createFeedback'>['body'];
 
-/** Returns whether a change depends on the judgements and notes that the caller has given before. */
-export function dependsOnFeedback({ judgements, note, retract }: Change): boolean {
-  return judgements !== undefined || note !== undefined || retract !== undefined;
+/** Returns whether a change depends on the judgements, notes and gold that were given before. */
+export function dependsOnFeedback({ judgements, note, retract, gold }: Change): boolean {
+  return [judgements, note, retract, gold].some((part) => part !== undefined);
 }
 
 /**
- * Reads the fields that changes need, as they were shown with `asOf` if that is known.
+ * Reads the rules that changes need, as they were shown with `asOf` if that is known.
  * @throws HeddleError `not_found` for an unknown queue, `invalid_arguments` for judgements that the queue does not take.
  */
-export async function fieldsForChanges(
+export async function rulesForChanges(
   changes: readonly LocatedChange[],
   queue: QueueAccess,
   asOf: string | undefined,
-): Promise<readonly QueueField[]> {
-  if (!changes.some(({ change }) => change.judgements || change.retract)) return [];
-  const shown = asOf === undefined ? undefined : shownFields(queue, asOf);
-  const fields = shown ?? (await readQueueFields(queue.id, queue.project, queue.service));
-  const detail = changes.flatMap((change) => faultsOf(change, fields));
-  if (detail.length === 0) return fields;
+): Promise<QueueRules> {
+  if (!changes.some(({ change }) => change.judgements || change.retract || change.gold)) return { fields: [] };
+  const shown = asOf === undefined ? undefined : shownRules(queue, asOf);
+  const rules = shown ?? (await readQueueRules(queue.id, queue.project, queue.service));
+  const detail = changes.flatMap((change) => faultsOf(change, rules.fields));
+  if (detail.length === 0) return rules;
   throw new HeddleError({
     code: 'invalid_arguments',
     message: `Nothing was changed. ${detail[0]!.msg}.`,
@@ -86,13 +104,17 @@ export async function fieldsForChanges(
 }
 
 function faultsOf({ change, loc }: LocatedChange, fields: readonly QueueField[]): ErrorDetail[] {
-  const { judgements = {}, retract = [] } = change;
+  const { judgements = {}, retract = [], gold = {} } = change;
   const faults: ErrorDetail[] = [];
   const add = (msg: string, ...path: string[]) => faults.push({ loc: [...loc, ...path], msg, type: 'value_error' });
   for (const [name, value] of Object.entries(judgements)) {
     const typeOrProblem = judgementType(name, value, fields);
     if (typeof typeOrProblem === 'string') add(typeOrProblem, 'judgements', name);
     else if (retract.includes(name) || retract.includes(everything)) add(`${name} is also judged`, 'retract');
+  }
+  for (const [name, value] of Object.entries(gold)) {
+    const typeOrProblem = value === null ? undefined : judgementType(name, value, fields);
+    if (typeof typeOrProblem === 'string') add(typeOrProblem, 'gold', name);
   }
   if (change.note !== undefined && (retract.includes(notes) || retract.includes(everything))) {
     add('A note is also written', 'retract');
@@ -110,13 +132,14 @@ function faultsOf({ change, loc }: LocatedChange, fields: readonly QueueField[])
 export async function planUpdates(
   work: readonly { item: QueueItem; change: Change }[],
   feedback: readonly StoredFeedback[],
-  fields: readonly QueueField[],
+  { fields, guidelines }: QueueRules,
   conditions: ItemConditions,
   queue: QueueAccess,
 ): Promise<Update[]> {
   const judgements = judgementsOf(feedback);
   const judgementsByCall = byCall(judgements);
   const notesByCall = byCall(notesOf(feedback));
+  const goldByCall = byCall(goldJudgementsOf(feedback));
   const tag = await queue.service.accountTag();
   const asClient = { ...queue, byUser: false };
   learnAccount(judgements, tag, queue);
@@ -135,16 +158,31 @@ export async function planUpdates(
     const own = given.filter((judgement) => isOwn(judgement, queue));
     for (const [name, value] of Object.entries(change.judgements ?? {})) {
       const latest = own.findLast(({ field }) => field === name);
-      if (latest && isSame(latest.value, value)) continue;
+      // The same value under other guidelines is a judgement of its own.
+      const isOfOtherRules = latest?.guidelines !== undefined && latest.guidelines !== guidelines;
+      if (latest && isSame(latest.value, value) && !isOfOtherRules) continue;
       const type = judgementType(name, value, fields) as JudgementType;
       const id = judgementId({ call_id: item.call_id, field: name, value }, latest?.id, tag, queue);
-      update.feedback.push({ ...author, ...type, payload: { value }, id });
+      update.feedback.push({ ...author, ...type, payload: { value, ...(guidelines && { guidelines }) }, id });
     }
     // All judgements of a field are deleted, or an earlier one would count again.
     const { note, retract = [] } = change;
     const takesAll = retract.includes(everything);
     const retracted = own.filter(({ field }) => takesAll || retract.includes(field));
     update.purge.push(...retracted.map(({ id }) => id));
+    const goldGiven = goldByCall.get(item.call_id) ?? [];
+    for (const [field, value] of Object.entries(change.gold ?? {})) {
+      const given = goldGiven.filter((gold) => gold.field === field);
+      const [latest] = latestJudgements(given);
+      const { reason } = change;
+      const isGiven =
+        latest !== undefined && isSame(latest.value, value) && (reason ?? latest.reason) === latest.reason;
+      if (value === null) update.purge.push(...given.map(({ id }) => id));
+      if (value === null || isGiven) continue;
+      const feedback_type = goldFeedbackType(field);
+      const id = contentId([tag, queue.id, item.call_id, feedback_type, value, reason, latest?.id]);
+      update.feedback.push({ ...author, feedback_type, payload: { value, ...(reason && { reason }) }, id });
+    }
     const noteId = (text: string) => contentId([tag, author.creator, queue.id, item.call_id, noteType, text]);
     const ownNotes = (notesByCall.get(item.call_id) ?? []).filter(
       (given) => isOwn(given, queue) || given.id === noteId(given.note),

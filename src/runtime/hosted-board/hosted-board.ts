@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto';
 import type { IncomingMessage, ServerResponse } from 'node:http';
-import { loadLoginPage } from '../../board/login-page.ts';
+import { loadHostedBoard, loadLoginPage } from '../../board/hosted-pages.ts';
 import { views } from '../../board/views.ts';
 import type { ServiceClient } from '../../client/service-client.ts';
 import { HeddleError, notConfigured } from '../../core/errors.ts';
@@ -66,7 +66,7 @@ export class HostedBoard {
   readonly #view = views.find(({ name }) => name === 'review')!;
   readonly #routes: ReadonlyMap<string, (exchange: Exchange) => Promise<void>> = new Map([
     ['/board', (exchange) => this.#addSlash(exchange)],
-    ['/board/', (exchange) => this.#sendPage(exchange, this.#view.load)],
+    ['/board/', (exchange) => this.#sendPage(exchange, loadHostedBoard)],
     ['/board/login', (exchange) => this.#sendPage(exchange, loadLoginPage)],
     ['/board/password', (exchange) => this.#logIn(exchange)],
     ['/board/invitation', (exchange) => this.#useInvitation(exchange)],
@@ -228,16 +228,24 @@ export class HostedBoard {
 
   /** Tells a page who is logged in, and what it should show. */
   async #readSession({ request, response, url, sessions, body }: Exchange): Promise<void> {
-    if (!(await body())) return;
+    const given = await body();
+    if (!given) return;
     const account = await this.#requireSession(request, sessions);
     const place = placeOf(url);
     if (place.project !== undefined && !(await sessions.maySee(account, place.project))) {
       this.#warn(request, 'request refused', { account, reason: 'the account does not see the project' });
       throw new Refusal(403, 'Forbidden: your account does not see this project');
     }
-    const project = place.project ?? (await sessions.projectsOf(account))[0];
+    const isListed = 'projects' in given || place.project === undefined;
+    const projects = isListed ? await sessions.projectsOf(account) : undefined;
+    const project = place.project ?? projects?.[0];
     if (project === undefined) throw new Refusal(403, 'Forbidden: your account sees no project');
-    sendJson(response, { account, project, arguments: place.queue === undefined ? {} : { queue_id: place.queue } });
+    sendJson(response, {
+      account,
+      project,
+      ...('projects' in given && { projects }),
+      arguments: place.queue === undefined ? {} : { queue_id: place.queue },
+    });
   }
 
   /** Runs a tool for a page, as the account of its session. */

@@ -1,5 +1,5 @@
 import * as z from 'zod';
-import { annotationFeedbackType } from '../../contract/feedback.ts';
+import { annotationFeedbackType, goldFeedbackType } from '../../contract/feedback.ts';
 import { callReference, parseReference } from '../../contract/references.ts';
 import { appendTo } from '../../core/append-to.ts';
 import { HeddleError } from '../../core/errors.ts';
@@ -27,7 +27,17 @@ const judgedValue = z.unknown().transform(withPlainNumbers);
 
 /** Members of a line with the judgements, notes and scores of people and programs. */
 export const feedbackMembers = {
-  judgements: z.array(z.strictObject({ field: nonEmpty, value: judgedValue, ...given })).default([]),
+  judgements: z
+    .array(
+      z.strictObject({
+        field: nonEmpty,
+        value: judgedValue,
+        is_gold: z.boolean().default(false).describe('It settles a dispute, and is no judgement of an annotator.'),
+        reason: z.string().nullish().describe('Of gold.'),
+        ...given,
+      }),
+    )
+    .default([]),
   notes: z.array(z.strictObject({ note: nonEmpty, ...given })).default([]),
   scores: z
     .array(z.strictObject({ scorer: nonEmpty, value: judgedValue, comment: z.string().nullish(), judged_at: time }))
@@ -87,19 +97,14 @@ export async function addFeedback(
     const rows: NewRow[] = [];
     for (const { call_id, judgements, notes, scores } of batch) {
       const weave_ref = callReference(target.projectId, call_id);
-      for (const { field, value, ...by } of judgements) {
+      for (const { field, value, is_gold, reason, ...by } of judgements) {
         const { name, reference, schema } = fields.get(objectNameOf(field))!;
         const fitting = [value, String(value)].find((candidate) => fitsSchema(schema, candidate));
         if (fitting === undefined) throw unfitting(call_id, name, value, schema);
-        const feedback_type = annotationFeedbackType(name);
-        rows.push({
-          weave_ref,
-          feedback_type,
-          payload: { value: fitting },
-          annotation_ref: reference,
-          ...authorOf(by),
-          queue_id: target.queueId,
-        });
+        const judged = is_gold
+          ? { feedback_type: goldFeedbackType(name), payload: { value: fitting, ...(reason && { reason }) } }
+          : { feedback_type: annotationFeedbackType(name), payload: { value: fitting }, annotation_ref: reference };
+        rows.push({ weave_ref, ...judged, ...authorOf(by), queue_id: target.queueId });
       }
       for (const { note, ...by } of notes) {
         for (let at = 0; at < note.length; at += maxNoteChars) {

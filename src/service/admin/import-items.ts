@@ -298,7 +298,8 @@ async function completeJudged(
 ): Promise<void> {
   const people = new Map<string, Set<string>>();
   for (const { call_id, judgements } of feedback) {
-    for (const { annotator } of judgements) people.set(call_id, (people.get(call_id) ?? new Set()).add(annotator));
+    for (const { annotator, is_gold } of judgements)
+      if (!is_gold) people.set(call_id, (people.get(call_id) ?? new Set()).add(annotator));
   }
   const ids = [...people.keys()];
   const rows = await inChunks(ids, (chunk) =>

@@ -1,5 +1,6 @@
 import type { ResultOf } from '../../contract/endpoints.ts';
 import { appendTo } from '../../core/append-to.ts';
+import { secondsPerItem } from '../../core/statistics/pace.ts';
 import type { Database } from '../storage/database.ts';
 import { findQueue } from '../storage/queue-rows.ts';
 import type { OperationHandler, OperationInput } from './operation.ts';
@@ -47,6 +48,7 @@ async function groupByJudgements(database: Database, input: SummaryInput): Promi
     queue_id: path.queue_id,
     types: body.judgement_types!,
     withValues: true,
+    goldTypes: body.gold_types ?? [],
   };
   const judgements = await readJudgements(database, ofQueue, budget);
   const { numbersOfCalls, disputed } = await compareJudgements(judgements, input);
@@ -73,33 +75,52 @@ async function groupByJudgements(database: Database, input: SummaryInput): Promi
   if (listed.length > maxListed) return {};
   return {
     groups,
-    judgements: listed.map(({ call_id, field, user, creator, value }) => {
+    judgements: listed.map(({ call_id, isGold, field, user, creator, value, at }) => {
       return {
         group: placesOfFirstCalls.get(call_id)!,
         field,
         user,
         creator,
+        ...(isGold && { is_gold: true }),
         ...(value !== undefined && { value: JSON.parse(value) }),
+        ...(input.body.include_times && { day: dayOf(at) }),
       };
     }),
+    ...(input.body.include_times && { paces: pacesOf(judgements.filter(({ isGold }) => !isGold)) }),
   };
+}
+
+function dayOf(at: string): string {
+  return at.slice(0, 10);
+}
+
+/** Returns how long each annotator takes for an item. */
+function pacesOf(judgements: readonly JudgementInQueue[]): NonNullable<Summary['paces']> {
+  const annotators = new Map(
+    judgements.map(({ user, creator }) => [JSON.stringify([user, creator]), { user, creator }]),
+  );
+  const timed = judgements.map(({ user, creator, call_id, at }) => {
+    return { by: JSON.stringify([user, creator]), item: call_id, atMs: Date.parse(`${at}Z`) };
+  });
+  return [...secondsPerItem(timed)].map(([by, seconds]) => ({ ...annotators.get(by)!, seconds }));
 }
 
 /**
  * Numbers judgements, equal ones alike, and returns the numbers for each call in ascending order, and the calls on which annotators
  * differ.
  */
-async function compareJudgements(judgements: readonly JudgementInQueue[], { budget }: SummaryInput) {
+async function compareJudgements(judgements: readonly JudgementInQueue[], { body, budget }: SummaryInput) {
   const numbers = new Map<string, number>();
   const numbersOfCalls = new Map<string, number[]>();
   const values = new Map<string, string | undefined>();
   const disputed = new Set<string>();
-  for (const { call_id, field, user, creator, value, heldBytes } of judgements) {
+  for (const { call_id, isGold, field, user, creator, value, at, heldBytes } of judgements) {
     await budget.scan(heldBytes, 1);
-    const content = JSON.stringify([field, user, creator, value]);
+    const content = JSON.stringify([isGold, field, user, creator, value, body.include_times && dayOf(at)]);
     const number = numbers.get(content) ?? numbers.size;
     numbers.set(content, number);
     appendTo(numbersOfCalls, call_id, number);
+    if (isGold) continue;
     const judgedField = JSON.stringify([call_id, field]);
     if (values.has(judgedField) && values.get(judgedField) !== value) disputed.add(call_id);
     values.set(judgedField, value);

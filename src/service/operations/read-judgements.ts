@@ -22,14 +22,20 @@ interface JudgementsOfQueue {
   types: readonly string[];
   /** False where nobody looks at the values, which take most of the time to read. */
   withValues: boolean;
+  /** The beginnings of the types of gold, if it is wanted. */
+  goldTypes?: readonly string[];
 }
 
 /** A judgement that counts, as far as it is known: a later one of the same annotator takes its place. */
 export interface JudgementInQueue {
   call_id: string;
+  /** True for a value that settles a dispute. */
+  isGold: boolean;
   field: string;
   user: string;
   creator: string | null;
+  /** When it was given, in UTC without a zone. */
+  at: string;
   /** The value as JSON; undefined if there is none. */
   value: string | undefined;
   /** The memory that the budget holds for it. */
@@ -42,13 +48,14 @@ export async function readJudgements(
   queue: JudgementsOfQueue,
   budget: RequestBudget,
 ): Promise<JudgementInQueue[]> {
-  const { project_id, types, withValues } = queue;
+  const { project_id, types, goldTypes = [], withValues } = queue;
+  const allTypes = [...types, ...goldTypes];
   const latest = new Map<string, JudgementInQueue>();
   const add = (given: Parameters<typeof judgementOf>[0], type: string): void => {
-    const judgement = judgementOf(given, type);
-    const { call_id, field, user, creator, heldBytes } = judgement;
+    const judgement = { ...judgementOf(given, type), isGold: goldTypes.includes(type) };
+    const { call_id, isGold, field, user, creator, heldBytes } = judgement;
     budget.hold(heldBytes, 'ask without conditions on judgements, and count by operation and state only');
-    const place = JSON.stringify([call_id, field, user, creator]);
+    const place = JSON.stringify([call_id, isGold, field, user, creator]);
     budget.release(latest.get(place)?.heldBytes ?? 0);
     // A later judgement keeps the place of the first one.
     latest.set(place, judgement);
@@ -56,7 +63,7 @@ export async function readJudgements(
   for await (const keys of readFeedbackKeys(database, queue, budget)) {
     const typesOfKeys = new Map<DatedKey, string>();
     for (const key of keys) {
-      const type = types.find((beginning) => key.feedback_type.startsWith(beginning));
+      const type = allTypes.find((beginning) => key.feedback_type.startsWith(beginning));
       if (type !== undefined) typesOfKeys.set(key, type);
     }
     if (!withValues) {
@@ -110,13 +117,15 @@ function judgementOf(
     payload,
     wb_user_id,
     creator,
-  }: Pick<StoredFeedback, 'weave_ref' | 'feedback_type' | 'payload' | 'wb_user_id' | 'creator'>,
+    created_at,
+  }: Pick<StoredFeedback, 'weave_ref' | 'feedback_type' | 'payload' | 'wb_user_id' | 'creator' | 'created_at'>,
   type: string,
-): JudgementInQueue {
+): Omit<JudgementInQueue, 'isGold'> {
   const value = JSON.stringify(payload?.value);
   return {
     call_id: weave_ref.slice(weave_ref.lastIndexOf('/') + 1),
     field: feedback_type.slice(type.length),
+    at: created_at,
     user: wb_user_id ?? '',
     // Some clients name the account as the creator of what its user judges.
     creator: creator === wb_user_id ? null : (creator ?? null),

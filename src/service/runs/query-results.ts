@@ -296,6 +296,7 @@ async function summarize(
   for (const id of query.runIds) {
     const lists = new ScoreLists({ keepsTexts: false });
     const scorerErrors = new Map<string, number>();
+    const rows = [...index.values()].filter(({ digest, trials }) => counted.has(digest) && trials.has(id));
     const tokens: number[] = [];
     const costs: number[] = [];
     const judgeTokens: number[] = [];
@@ -333,6 +334,7 @@ async function summarize(
       trace_id: run?.trace_id ?? null,
       started_at: run?.started_at ?? null,
       error_count,
+      row_count: rows.length,
     });
   }
   return { row_count: counted.size, evaluations };

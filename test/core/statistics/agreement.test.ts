@@ -1,11 +1,6 @@
 import { describe, expect, it } from 'vitest';
-import {
-  type ClassPair,
-  cohensKappa,
-  confusionTable,
-  countAgreed,
-  percentAgreement,
-} from '../../../src/core/statistics/agreement.ts';
+import { confusionTable, countAgreed, percentAgreement } from '../../../src/core/statistics/agreement.ts';
+import { type ClassPair, cohensKappa } from '../../../src/core/statistics/kappa.ts';
 
 /** Returns the judgements behind a confusion table, whose rows are the first annotator's classes. */
 const pairsOf = (...counts: number[][]): ClassPair[] =>
@@ -31,13 +26,13 @@ describe('percentAgreement and cohensKappa', () => {
     ['different margins, 60 % agreement', pairsOf([25, 35], [5, 35]), 60, 0.2592593],
   ])('match the published values: %s', (_, pairs, percent, kappa) => {
     expect(percentAgreement(pairs)).toBeCloseTo(percent, 6);
-    expect(cohensKappa(pairs)).toBeCloseTo(kappa, 6);
+    expect(cohensKappa(pairs)?.kappa).toBeCloseTo(kappa, 6);
   });
 
   it('are 100 and 1 for perfect agreement in two classes, and 0 and -1 for perfect disagreement', () => {
     const [same, opposite] = [pairsOf([5, 0], [0, 5]), pairsOf([0, 5], [5, 0])];
-    expect([percentAgreement(same), cohensKappa(same)]).toEqual([100, 1]);
-    expect([percentAgreement(opposite), cohensKappa(opposite)]).toEqual([0, -1]);
+    expect([percentAgreement(same), cohensKappa(same)?.kappa]).toEqual([100, 1]);
+    expect([percentAgreement(opposite), cohensKappa(opposite)?.kappa]).toEqual([0, -1]);
   });
 
   it('are undefined without items', () => {
@@ -50,12 +45,12 @@ describe('percentAgreement and cohensKappa', () => {
   });
 
   it('give a kappa of 0 when one annotator used one class only and the other did not', () => {
-    expect(cohensKappa(pairsOf([7, 3]))).toBe(0);
-    expect(cohensKappa(pairsOf([0, 1]))).toBe(0);
+    expect(cohensKappa(pairsOf([7, 3]))?.kappa).toBe(0);
+    expect(cohensKappa(pairsOf([0, 1]))?.kappa).toBe(0);
   });
 
   it('give the same kappa with the annotators exchanged', () => {
-    expect(cohensKappa(pairsOf([20, 10], [5, 15]))).toBeCloseTo(0.4, 10);
+    expect(cohensKappa(pairsOf([20, 10], [5, 15]))?.kappa).toBeCloseTo(0.4, 10);
   });
 });
 

@@ -8,9 +8,9 @@ describe('ScoreLists', () => {
     lists.add({ exact: false, judge: { passed: 'unsure' } });
     lists.add(undefined);
     expect(lists.toArray()).toEqual([
-      { scorer: 'exact', path: [], values: [true, false] },
-      { scorer: 'judge', path: ['passed'], values: [false, 'unsure'] },
-      { scorer: 'judge', path: ['detail', 'score'], values: [3] },
+      { scorer: 'exact', path: [], values: [true, false], rows: [] },
+      { scorer: 'judge', path: ['passed'], values: [false, 'unsure'], rows: [] },
+      { scorer: 'judge', path: ['detail', 'score'], values: [3], rows: [] },
     ]);
   });
 
@@ -18,8 +18,8 @@ describe('ScoreLists', () => {
     const lists = new ScoreLists();
     lists.add({ 'a.b': 1, a: { b: 2 } });
     expect(lists.toArray()).toEqual([
-      { scorer: 'a.b', path: [], values: [1] },
-      { scorer: 'a', path: ['b'], values: [2] },
+      { scorer: 'a.b', path: [], values: [1], rows: [] },
+      { scorer: 'a', path: ['b'], values: [2], rows: [] },
     ]);
   });
 
@@ -38,7 +38,7 @@ describe('ScoreLists', () => {
     lists.add(Object.fromEntries(Array.from({ length: 1001 }, (_, index) => [`scorer ${index}`, true])));
     lists.add({ 'scorer 0': false });
     expect(lists.toArray()).toHaveLength(1000);
-    expect(lists.toArray()[0]).toEqual({ scorer: 'scorer 0', path: [], values: [true, false] });
+    expect(lists.toArray()[0]).toEqual({ scorer: 'scorer 0', path: [], values: [true, false], rows: [] });
   });
 });
 

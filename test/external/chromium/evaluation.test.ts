@@ -73,9 +73,9 @@ describe.skipIf(!hasChromium)('the results of evaluations in a chat', () => {
       expect(await textsOf(view, 'section > h3')).toEqual(['exact', 'judge.score', 'tone.score']);
       const [exact, judge, tone] = await textsOf(view, 'section');
       expect(exact).toBe(
-        'exact Run 1, the baseline 50% of 60 passed Run 2 90% of 60 passed 30 better, 24 same, 6 worse: better (p < 0.001)',
+        'exact Run 1, the baseline 50% (37.74% to 62.26%) of 60 passed Run 2 90% (79.85% to 95.34%) of 60 passed 30 better, 24 same, 6 worse: better (p < 0.001) difference +40% (+21.76% to +55.36%) 6 rows always passed before and never now',
       );
-      expect(judge).toContain('mean 0.475 of 60 from 0 to 0.95; quartiles 0.238 / 0.475 / 0.713');
+      expect(judge).toContain('mean 0.475 (0.402 to 0.545) of 60 from 0 to 0.95; quartiles 0.238 / 0.475 / 0.713');
       expect(judge).toContain('60 better, 0 same, 0 worse: better (p < 0.001)');
       expect(tone).toBe(
         'tone.score Run 1, the baseline 60 values curt 60 Run 2 60 values kind 60 0 better, 60 changed, 0 same, 0 worse: labels differ',
@@ -182,7 +182,7 @@ describe.skipIf(!hasChromium)('the results of evaluations in a chat', () => {
     await says(view, '2 of 2 runs shown.');
     const [newest] = await textsOf(view, 'tbody tr');
     expect(newest).toMatch(
-      /complete helper Think \{question\} 60 predictions, 600 tokens exact 90% of 60 passed judge.score mean 0.525 of 60$/,
+      /complete helper Think \{question\} 60 predictions, 600 tokens exact 90% \(79.85% to 95.34%\) of 60 passed judge.score mean 0.525 of 60$/,
     );
     await view.locator('tbody input').first().focus();
     for (const key of ['Space', 'Tab', 'Tab', 'Space']) await page.keyboard.press(key);
@@ -211,9 +211,10 @@ describe.skipIf(!hasChromium)('the results of evaluations in a chat', () => {
       evaluation: 'quality',
       model: 'helper',
       prompt: 'Wait {question}',
-      max_rows: 4,
+      // Rows 0 and 1, which get their answers at once, and two others.
+      sample: { n: 4, seed: 795 },
     });
-    const evaluation = 'quality-first-4';
+    const evaluation = 'quality-sample-4-seed-795';
     const progress = async () => (await runs.client.call('read_evaluation', { evaluation })).runs?.[0];
     await expect.poll(progress, { timeout: 20_000 }).toMatchObject({ status: 'running', completed: 2, total: 4 });
     const { run_id } = await progress();
@@ -234,7 +235,7 @@ describe.skipIf(!hasChromium)('the results of evaluations in a chat', () => {
   });
 
   it('show the error of a prediction, and how many rows only one run has', async () => {
-    const args = { evaluation: 'quality', model: 'helper', prompt: 'Fail {question}', max_rows: 4 };
+    const args = { evaluation: 'quality', model: 'helper', prompt: 'Fail {question}', sample: { n: 4, seed: 7 } };
     const { run_id, status } = await runs.client.call('run_evaluation', args);
     expect(status).toBe('complete with 1 error');
     const { board: view } = await openResults({ run_ids: [runs.baseline, run_id], only: 'failed' });
@@ -258,8 +259,8 @@ describe.skipIf(!hasChromium)('the results of evaluations in a chat', () => {
     });
     await says(view, /rows shown/);
     const [exact, judge] = await textsOf(view, 'section');
-    expect(exact).toContain('50 % of 60 passed');
-    expect(judge).toContain('mean 0,475 of 60');
+    expect(exact).toContain('50 % (37,74 % to 62,26 %) of 60 passed');
+    expect(judge).toContain('mean 0,475 (0,402 to 0,545) of 60');
     expect((await textsOf(view, '.run dl'))[0]).toMatch(/Started \d\d\.\d\d\.\d{4}, \d\d:\d\d:\d\d/);
   });
 
@@ -349,7 +350,7 @@ describe.skipIf(!hasChromium)('heddle evaluation with --open', () => {
     const view = views.find(({ name }) => name === 'evaluation')!;
     expect(calls.at(-1)).toBe(JSON.stringify(view.firstCall({ run_ids: runIds })));
     expect(await textsOf(page, 'section')).toEqual([
-      'names_the_capital Run 1, the baseline 25% of 8 passed Run 2 100% of 8 passed 6 better, 2 same, 0 worse: better (p 0.031)',
+      'names_the_capital Run 1, the baseline 25% (7.15% to 59.07%) of 8 passed Run 2 100% (67.56% to 100%) of 8 passed 6 better, 2 same, 0 worse: better (p 0.031) difference +75% (+18.23% to +92.85%) 0 rows always passed before and never now',
     ]);
     const folder = process.env.HEDDLE_SCREENSHOTS;
     if (folder) mkdirSync(join(folder, 'docs'), { recursive: true });

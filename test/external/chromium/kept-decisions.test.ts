@@ -50,9 +50,12 @@ async function storedJudgements(queue_id: string, environment: Record<string, st
   const args = { queue_id, include_judgements: true, fields: ['call_id'], limit: 300 };
   const { result } = await call('query_queue_items', args, environment);
   return new Map(
-    result.items.map((item: { call_id: string; judgements?: { field: string; value: unknown }[] }) => [
+    result.items.map((item: { call_id: string; judgements?: Record<string, object> }) => [
       item.call_id,
-      (item.judgements ?? []).map(({ field, value }) => `${field}=${value}`).sort(),
+      Object.values(item.judgements ?? {})
+        .flatMap((values) => Object.entries(values))
+        .map(([field, value]) => `${field}=${value}`)
+        .sort(),
     ]),
   );
 }

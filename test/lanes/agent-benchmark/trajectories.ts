@@ -171,7 +171,7 @@ function wrongAnswers(filter: object, map: Record<string, string>, more: object 
 function capitals(
   prompts: string[],
   lineOf: (rates: number[]) => string,
-  { expected = 'capital', max_rows }: { expected?: string; max_rows?: number } = {},
+  { expected = 'capital', sample }: { expected?: string; sample?: { n: number } } = {},
 ): Trajectory {
   return function* () {
     const { objects } = yield* call('list_objects', { kind: 'dataset', name: 'capital-questions' });
@@ -179,7 +179,7 @@ function capitals(
     yield* call('create_evaluation', { name: 'Capitals', dataset: objects[0].reference, scorers: [scorer_ref] });
     const run_ids: string[] = [];
     for (const prompt of prompts) {
-      const args = { evaluation: 'Capitals', model: 'heddle/echo', prompt, ...(max_rows && { max_rows }) };
+      const args = { evaluation: 'Capitals', model: 'heddle/echo', prompt, ...(sample && { sample }) };
       run_ids.push((yield* call('run_evaluation', args)).run_id);
     }
     const { runs } = yield* call('read_evaluation', { run_ids });
@@ -227,7 +227,9 @@ export const trajectories: Record<string, { good: Trajectory; bad: BadTrajectory
       },
       {
         mistake: 'runs only some rows',
-        trajectory: capitals(bothPrompts, ([plain, hinted]) => `plain=${plain}, hinted=${hinted}`, { max_rows: 4 }),
+        trajectory: capitals(bothPrompts, ([plain, hinted]) => `plain=${plain}, hinted=${hinted}`, {
+          sample: { n: 4 },
+        }),
         fault:
           'the run with the prompt {question} It is {capital}. should have 10 rows and the pass rates [1] but has 4 rows and the pass rates [1]',
       },
@@ -365,7 +367,8 @@ export const trajectories: Record<string, { good: Trajectory; bad: BadTrajectory
           const queue_id = yield* queueNamed('Second opinions');
           const page = yield* call('query_queue_items', { queue_id, include_judgements: true, limit: 20 });
           const disputed = page.items.filter(
-            ({ judgements: [first, second] }: { judgements: { value: boolean }[] }) => first!.value !== second!.value,
+            ({ judgements }: { judgements: object }) =>
+              new Set(Object.values(judgements).map((values) => JSON.stringify(values))).size > 1,
           );
           const ids = disputed.map(({ id }: Item) => id);
           yield* discuss(queue_id, ids, 100 - ids.length * 5);

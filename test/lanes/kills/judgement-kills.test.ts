@@ -82,8 +82,8 @@ describe('two annotators who judge the same items while their processes are kill
     let compared = 0;
     for (const [index, { acknowledged, uncertain }] of outcomes.entries()) {
       const annotator = `${accounts[index]!.name} (test via heddle)`;
-      for (const { id, judgements = [] } of read) {
-        const shown = judgements.find((entry: { annotator: string }) => entry.annotator === annotator)?.value;
+      for (const { id, judgements = {} } of read) {
+        const shown = judgements[annotator]?.helpful;
         const possible = new Set([...(uncertain.get(id) ?? []), acknowledged.get(id)]);
         expect(possible, `${annotator} on ${id}`).toContain(shown);
         if (!uncertain.has(id) && acknowledged.has(id)) {

@@ -20,7 +20,7 @@ describe.skipIf(!hasTerminal)('heddle evaluation at a terminal', () => {
     const { shown } = read(screen);
     expect(code).toBe(0);
     expect(shown).toMatch(/predictions \[[#.]{30}\] \d of 3/);
-    expect(shown).toMatch(/^says_yes +100% of 3 passed$/m);
+    expect(shown).toMatch(/^says_yes +100% \(43\.9 to 100\) of 3 passed$/m);
     // The bar is removed before the table.
     expect(screen.lastIndexOf('predictions [')).toBeLessThan(screen.lastIndexOf('\r\u001b[K'));
   });

@@ -16,10 +16,12 @@ const choices: readonly (readonly [RowChoice, string])[] = [
   ['changed', 'Rows that changed, the largest losses first'],
   ['worst', 'All rows, the worst first'],
   ['failed', 'Rows that failed'],
+  ['errors', 'Rows with an error'],
+  ['flaky', 'Rows whose trials differ'],
 ];
 
 const note =
-  'Passed or a higher number counts as better. p: two-sided sign test; from 0.05 on the difference could be chance.';
+  'Passed or a higher number counts as better; 95 % intervals in brackets. p: exact McNemar test, for numbers the sign test, corrected for several scorers; from 0.05 on the difference could be chance.';
 
 /** Draws the page of the results of evaluations. */
 export function evaluationPage(view: EvaluationView): ComponentChild[] {

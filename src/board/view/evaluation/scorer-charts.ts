@@ -3,7 +3,7 @@ import type { ScorerComparison } from '../../../evaluations/compare-runs.ts';
 import type { RunWithFigures } from '../../../evaluations/read-run-results.ts';
 import type { ScorerFigures } from '../../../evaluations/score-figures.ts';
 import type { RunComparison } from '../../../tools/read-evaluation.ts';
-import { labelOf } from '../shared/labels.ts';
+import { countOf, labelOf } from '../shared/labels.ts';
 import type { Formats } from '../shared/theme.ts';
 import { visibleText } from '../shared/visible-text.ts';
 import { runName } from './row-outcomes.ts';
@@ -45,29 +45,44 @@ export function scorerCharts(
 }
 
 /** Returns the figures of a scorer in one line. */
-export function figureText({ n, errors, pass_rate, mean }: ScorerFigures, formats: Formats): string {
+export function figureText(figures: ScorerFigures, formats: Formats): string {
+  const { n, errors, pass_rate, mean, interval, flaky_rows } = figures;
   const count = formats.number(n);
+  const bounds = (format: (value: number) => string): string =>
+    interval ? ` (${interval.map(format).join(' to ')})` : '';
+  const percent = (share: number): string => formats.percent(share);
+  const number = (value: number): string => formats.number(value);
   const figure =
     pass_rate !== undefined
-      ? `${formats.percent(pass_rate)} of ${count} passed`
+      ? `${percent(pass_rate)}${bounds(percent)} of ${count} passed`
       : mean !== undefined
-        ? `mean ${formats.number(mean)} of ${count}`
+        ? `mean ${number(mean)}${bounds(number)} of ${count}`
         : `${count} value${n === 1 ? '' : 's'}`;
-  return errors === undefined ? figure : `${figure}, ${formats.number(errors)} without a score`;
+  return [
+    figure,
+    ...(flaky_rows === undefined ? [] : [`${number(flaky_rows)} flaky row${flaky_rows === 1 ? '' : 's'}`]),
+    ...(errors === undefined ? [] : [`${number(errors)} without a score`]),
+  ].join(', ');
 }
 
 function scaleOf(figures: readonly (ScorerFigures | undefined)[]): Scale {
-  const ends = figures.flatMap((each) => each?.quartiles ?? []);
+  const ends = figures.flatMap(({ pass_rate, quartiles, values = [], interval } = { scorer: '', n: 0 }) =>
+    pass_rate !== undefined
+      ? [0, 1]
+      : [...(quartiles ?? values.flatMap(([value]) => (typeof value === 'number' ? value : []))), ...(interval ?? [])],
+  );
   return { min: Math.min(...ends), max: Math.max(...ends) };
 }
 
 function distribution(figures: ScorerFigures, scale: Scale, formats: Formats): ComponentChild {
-  const { pass_rate, values, quartiles } = figures;
+  const { pass_rate, mean, values, quartiles, interval } = figures;
+  const middle = pass_rate ?? mean;
   return h(
     'div',
     {},
     h('p', { class: 'figure' }, figureText(figures, formats)),
     pass_rate !== undefined && bar(pass_rate),
+    interval && middle !== undefined && intervalBar(interval, middle, scale),
     pass_rate === undefined && values && histogram(values, formats),
     quartiles && boxPlot(quartiles, scale, formats),
   );
@@ -87,9 +102,26 @@ function histogram(values: NonNullable<ScorerFigures['values']>, formats: Format
   return h('dl', { class: 'histogram' }, lines);
 }
 
+function placeOn({ min, max }: Scale, value: number): number {
+  return max > min ? (value - min) / (max - min) : 0.5;
+}
+
+/** Draws an interval and the figure in it, and with `zero` the place of no difference. The text beside it says the numbers. */
+function intervalBar(interval: readonly [number, number], middle: number, scale: Scale, zero?: number): ComponentChild {
+  const [low, high, figure] = [...interval, middle].map((value) => placeOn(scale, value));
+  const d = `M${low} .5H${high}M${low} .15V.85M${high} .15V.85M${figure} 0V1`;
+  const none = zero === undefined ? undefined : placeOn(scale, zero);
+  return h(
+    'svg',
+    { class: 'interval', viewBox: '0 0 1 1', preserveAspectRatio: 'none', 'aria-hidden': 'true' },
+    none !== undefined && h('path', { class: 'none', d: `M${none} 0V1` }),
+    h('path', { d }),
+  );
+}
+
 /** Draws the least value, the quartiles and the greatest value on the scale that all runs share. */
-function boxPlot(quartiles: readonly number[], { min, max }: Scale, formats: Formats): ComponentChild {
-  const [q0, q1, q2, q3, q4] = quartiles.map((value) => (max > min ? (value - min) / (max - min) : 0.5));
+function boxPlot(quartiles: readonly number[], scale: Scale, formats: Formats): ComponentChild {
+  const [q0, q1, q2, q3, q4] = quartiles.map((value) => placeOn(scale, value));
   const [least, first, median, third, greatest] = quartiles.map((value) => formats.number(value));
   const view = { class: 'box-plot', viewBox: '0 0 1 1', preserveAspectRatio: 'none', 'aria-hidden': 'true' };
   const d = `M${q0} .5H${q1}V.15H${q3}V.85H${q1}V.5M${q3} .5H${q4}M${q2} 0V1`;
@@ -105,7 +137,7 @@ function changesOf(
 ): ComponentChild {
   const change = comparisons.find((each) => each.run_id === run_id)?.scorers.find(({ scorer }) => scorer === name);
   if (!change) return undefined;
-  const { better, same, worse, changed = 0, p, verdict } = change;
+  const { better, same, worse, changed = 0, p, p_holm, verdict, difference, interval, lost } = change;
   const counts: [keyof ScorerComparison, number][] = [
     ['better', better],
     ['changed', changed],
@@ -113,7 +145,15 @@ function changesOf(
     ['worse', worse],
   ];
   const parts = counts.map(([kind, count]) => bar(count, `part ${kind}`));
-  const chance = p === undefined ? '' : ` (p ${p < leastP ? `< ${formats.number(leastP)}` : formats.number(p)})`;
+  const tested = p_holm ?? p;
+  const chance =
+    tested === undefined ? '' : ` (p ${tested < leastP ? `< ${formats.number(leastP)}` : formats.number(tested)})`;
+  const reach = Math.max(...(interval ?? [0]).map(Math.abs), Math.abs(difference ?? 0));
+  const signed = (value: number): string => {
+    const text = lost === undefined ? formats.number(value) : formats.percent(value);
+    return value > 0 ? `+${text}` : text;
+  };
+  const bounds = interval ? ` (${interval.map(signed).join(' to ')})` : '';
   const texts = counts
     .filter(([kind, count]) => kind !== 'changed' || count > 0)
     .map(([kind, count]) => `${formats.number(count)} ${kind}`);
@@ -122,5 +162,8 @@ function changesOf(
     { class: 'changes' },
     h('div', { class: 'stack', 'aria-hidden': 'true' }, parts),
     h('p', {}, `${texts.join(', ')}: `, h('b', {}, verdict), chance),
+    difference !== undefined && h('p', {}, `difference ${signed(difference)}${bounds}`),
+    lost !== undefined && h('p', {}, `${countOf(lost, 'row', formats)} always passed before and never now`),
+    interval && intervalBar(interval, difference!, { min: -reach, max: reach }, 0),
   );
 }

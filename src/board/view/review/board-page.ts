@@ -5,11 +5,12 @@ import { mark } from '../shared/mark.ts';
 import { statusLine } from '../shared/view.ts';
 import { plainText, visibleText } from '../shared/visible-text.ts';
 import { textView } from '../values/text-view.ts';
+import { fieldsOf } from './draft.ts';
 import { FieldForm } from './field-form.ts';
 import { type FilterKind, kindOf } from './filters.ts';
 import { ItemCard } from './item-card.ts';
 import { shortcuts } from './keyboard.ts';
-import { otherProjects, queueTable } from './queue-table.ts';
+import { queueTable } from './queue-table.ts';
 import type { Board } from './review-board.ts';
 import { firstPlace, placesOf, selectAll, stagedCards, toDoOf } from './review-state.ts';
 import { theEnd } from './the-end.ts';
@@ -30,7 +31,6 @@ export function boardPage(board: Board): ComponentChild[] {
     h('header', { class: 'bar' }, barOf(board)),
     h('div', { class: 'line toolbar', hidden: !page }, page && toolbar(board)),
     !page && queues && queueTable(board, queues),
-    !page && otherProjects(board),
     !page && isBusy && h('div', { class: 'skeleton' }),
     page?.can_write && fields.length === 0 && h(FieldForm, { board }),
     feed(board),
@@ -40,9 +40,7 @@ export function boardPage(board: Board): ComponentChild[] {
   ];
 }
 
-function barOf(board: Board): ComponentChild[] {
-  const { page, formats } = board.state;
-  const { host } = board;
+function barOf({ state: { page, formats }, host }: Board): ComponentChild[] {
   const { name = 'Queues', guidelines, total } = page?.queue ?? {};
   const finished = (total ?? 0) - toDoOf(page?.queue ?? {});
   const progress = total !== undefined && [
@@ -69,7 +67,6 @@ function barOf(board: Board): ComponentChild[] {
     h('p', { class: 'progress', hidden: !progress }, progress),
     guidelines && rules,
     page?.account !== undefined && h('span', { class: 'account' }, 'You are ', h('b', {}, plainText(page.account))),
-    host.logOut && button('Log out', () => board.logOut(), { class: 'quiet' }),
   ];
 }
 
@@ -79,6 +76,7 @@ function toolbar(board: Board): ComponentChild[] {
   const kinds = new Map<FilterKind, string>([
     ['todo', 'To do'],
     ['all', 'All items'],
+    ['disputes', 'Disputes'],
   ]);
   if (kindOf(asked) === 'given') kinds.set('given', 'As asked');
   const raw = h('input', {
@@ -125,7 +123,8 @@ function feed(board: Board): ComponentChild {
     if (!isList && id !== current) return [];
     const place = { position: index + 1, number: first + index, setSize, isCurrent: id === current };
     const shape = { isAlone: !isList, isRaw, total };
-    return [h(ItemCard, { key: id, card, ...place, ...shape, fields, canWrite, account, formats, board })];
+    const own = fieldsOf(fields, card.item);
+    return [h(ItemCard, { key: id, card, ...place, ...shape, fields: own, canWrite, account, formats, board })];
   });
   const attributes = { role: 'feed', 'aria-label': 'Items', 'aria-busy': isBusy, hidden: shown.length === 0 };
   return h('div', { class: cards.size > manyCards ? 'feed long' : 'feed', ...attributes }, shown);

@@ -23,14 +23,17 @@ export class DraftStore {
   }
 
   /** Chooses the queue and the account whose drafts are kept. A service may tell the account only later. */
-  open({ queue: { id, project_id }, account }: Pick<Review, 'queue' | 'account'>): void {
+  open({ queue: { id, project_id }, account, filter }: Pick<Review, 'queue' | 'account' | 'filter'>): void {
     const queue = JSON.stringify([project_id, id]);
     const name = account ?? this.#storage?.getItem(accountPrefix + queue) ?? '';
-    const scope = `${prefix}${JSON.stringify([project_id, id, name])} `;
+    // What settles a dispute is no judgement of the same item.
+    const kind = filter.disagreement ? ['gold'] : [];
+    const scope = `${prefix}${JSON.stringify([project_id, id, name, ...kind])} `;
     if (account !== undefined) this.#set(accountPrefix + queue, account);
     if (scope === this.#scope) return;
-    const unnamed = `${prefix}${JSON.stringify([project_id, id, ''])} `;
+    const unnamed = `${prefix}${JSON.stringify([project_id, id, '', ...kind])} `;
     this.#scope = scope;
+    this.#known.clear();
     // Decisions made before the account was known are this account's.
     if (name !== '') for (const key of this.#keys(unnamed)) this.#rename(key, scope + key.slice(unnamed.length));
   }

@@ -87,7 +87,12 @@ export function isSameValue(a: unknown, b: unknown): boolean {
 
 /** Returns whether a field takes any text, which a person need not write. */
 function isFreeText({ type, choices, schema }: FieldSummary): boolean {
-  return type === 'string' && !choices && !schema;
+  return isText(type) && !choices && !schema;
+}
+
+/** Returns whether values of a type are texts. */
+export function isText(type: string | undefined): boolean {
+  return type === 'string' || type === 'correction';
 }
 
 /** Returns whether every field that needs a value has one; an item with text fields only needs one of them. */
@@ -102,13 +107,23 @@ export function isFinal(state: string): boolean {
   return state === 'completed' || state === 'skipped';
 }
 
-/** Returns the change of an item that its draft stands for, as update_queue_items takes it. */
+/** Returns the fields that a person decides about an item: all of them, or those on which annotators differ. */
+export function fieldsOf(fields: readonly FieldSummary[], { disputes }: ReviewedItem): readonly FieldSummary[] {
+  return disputes ? fields.filter(({ name }) => Object.hasOwn(disputes, name)) : fields;
+}
+
+/** Returns the change of an item that its draft stands for, as update_queue_items takes it: in a dispute, gold. */
 export function draftedChange(
   item: ReviewedItem,
   draft: Draft,
   fields: readonly FieldSummary[],
 ): Change & { item_id: string } {
   const { judgements, retracted, note } = draft;
+  const text = note?.trim();
+  if (item.disputes) {
+    const gold = Object.fromEntries([...judgements, ...[...retracted].map((field) => [field, null] as const)]);
+    return { item_id: item.id, gold, ...(text && { reason: text }) };
+  }
   const isJudged = judgements.size > 0;
   const started = item.annotation_state === 'unstarted' ? 'in_progress' : undefined;
   const reached = isComplete(item, draft, fields) ? 'completed' : started;
@@ -117,7 +132,7 @@ export function draftedChange(
     item_id: item.id,
     ...(isJudged && { judgements: Object.fromEntries(judgements) }),
     ...(retracted.size > 0 && { retract: [...retracted] }),
-    ...(note?.trim() && { note: note.trim() }),
+    ...(text && { note: text }),
     ...(annotation_state && { annotation_state }),
   };
 }

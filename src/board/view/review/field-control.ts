@@ -2,7 +2,7 @@ import { type ComponentChild, h, type TargetedEvent } from 'preact';
 import type { FieldSummary } from '../../../queues/queue-fields.ts';
 import { button } from '../shared/button.ts';
 import { plainText } from '../shared/visible-text.ts';
-import { isSameValue } from './draft.ts';
+import { isSameValue, isText } from './draft.ts';
 import { boundsText, type Choice, choicesOf, isNumeric, maxButtons, textOf } from './field-values.ts';
 
 interface ControlProps {
@@ -68,7 +68,7 @@ function textBox({ field, value, typed, onType }: ControlProps): ComponentChild 
   return h('textarea', {
     class: 'box',
     rows: 2,
-    'aria-label': field.type === 'string' ? label : `${label}, as JSON`,
+    'aria-label': isText(field.type) ? label : `${label}, as JSON`,
     dir: 'auto',
     value: typed ?? textOf(field, value),
     onInput: ({ currentTarget }: TargetedEvent<HTMLTextAreaElement>) => onType(currentTarget),

@@ -1,6 +1,7 @@
 import type { FieldSummary } from '../../../queues/queue-fields.ts';
+import type { ReviewedItem } from '../../../tools/review-queue.ts';
 import { labelOf } from '../shared/labels.ts';
-import type { TypedText } from './draft.ts';
+import { isText, type TypedText } from './draft.ts';
 
 /** A value that a person can choose, and the key that gives it; undefined where the keys do not suffice. */
 export interface Choice {
@@ -21,6 +22,17 @@ export function choicesOf({ type, choices, min, max }: FieldSummary): Choice[] |
     value,
     key: isScale ? digit(value) : digit(index + 1),
   }));
+}
+
+/** Returns the values among which a person chooses for an item: in a dispute about a written value, those that were given. */
+export function choicesIn(field: FieldSummary, { disputes = {} }: ReviewedItem): Choice[] {
+  const given = new Map(
+    Object.values(Object.entries(disputes).find(([name]) => name === field.name)?.[1] ?? {}).map((value) => [
+      labelOf(value),
+      value,
+    ]),
+  );
+  return choicesOf(field) ?? [...given].map(([label, value], index) => ({ label, value, key: digit(index + 1) }));
 }
 
 /** Returns the whole numbers of a short range. */
@@ -44,7 +56,7 @@ export function isNumeric({ type }: FieldSummary): boolean {
 /** Returns the text in the box of a field that has a value, undefined for none. */
 export function textOf({ type }: FieldSummary, value: unknown): string {
   if (value === undefined) return '';
-  return type === 'string' ? String(value) : JSON.stringify(value);
+  return isText(type) ? String(value) : JSON.stringify(value);
 }
 
 /**
@@ -56,7 +68,7 @@ export function readTyped(field: FieldSummary, text: string, isUnreadable = fals
   if (isUnreadable) return { text, problem: 'Write a number.' };
   if (text.trim() === '') return { text };
   if (isNumeric(field)) return readNumber(field, text);
-  if (field.type === 'string') return { text, value: text };
+  if (isText(field.type)) return { text, value: text };
   try {
     return { text, value: JSON.parse(text) };
   } catch {

@@ -1,13 +1,15 @@
 import type { ReviewFilter } from '../../../tools/review-queue.ts';
 
-/** The choices among which a person switches: what they have not finished, or everything. `given` stands for states that the model asked for. */
-export type FilterKind = 'todo' | 'all' | 'given';
+/** The choices among which a person switches: what they have not finished, everything, or what annotators differ about. `given` stands for states that the model asked for. */
+export type FilterKind = 'todo' | 'all' | 'disputes' | 'given';
 
 /** The filter of a board that was opened without one. */
 export const toDo: ReviewFilter = { unfinished_by_me: true };
 
 /** Returns the kind of a filter; further conditions, like an operation, do not count. */
-export function kindOf({ annotation_states = [], unfinished_by_me, unjudged_by_me }: ReviewFilter): FilterKind {
+export function kindOf(filter: ReviewFilter): FilterKind {
+  const { annotation_states = [], unfinished_by_me, unjudged_by_me, disagreement } = filter;
+  if (disagreement) return 'disputes';
   if (annotation_states.length > 0 || unjudged_by_me) return 'given';
   return unfinished_by_me ? 'todo' : 'all';
 }
@@ -19,7 +21,9 @@ export function filterOf(kind: FilterKind, current: ReviewFilter, given: ReviewF
     annotation_states: _states,
     unfinished_by_me: _unfinished,
     unjudged_by_me: _unjudged,
+    disagreement: _disagreement,
     ...conditions
   } = current;
+  if (kind === 'disputes') return { ...conditions, disagreement: true };
   return kind === 'todo' ? { ...conditions, ...toDo } : conditions;
 }

@@ -1,6 +1,8 @@
 import { type ComponentChild, h, type TargetedEvent } from 'preact';
+import type { GivenFeedback } from '../../../queues/given-feedback.ts';
 import type { Suggestion } from '../../../queues/own-feedback.ts';
 import type { FieldSummary } from '../../../queues/queue-fields.ts';
+import type { ReviewedItem } from '../../../tools/review-queue.ts';
 import { button } from '../shared/button.ts';
 import { labelOf } from '../shared/labels.ts';
 import { PureComponent } from '../shared/pure-component.ts';
@@ -78,8 +80,8 @@ function controls(isStaged: boolean, props: CardProps): ComponentChild[] {
   const { card, fields, canWrite, board } = props;
   const { item, draft } = card;
   const actions = [
-    stateButton('Skip', 'skipped', 's', props),
-    !isComplete(item, draft, fields) && stateButton('Finish as it is', 'completed', 'f', props),
+    !item.disputes && stateButton('Skip', 'skipped', 's', props),
+    !item.disputes && !isComplete(item, draft, fields) && stateButton('Finish as it is', 'completed', 'f', props),
     isStaged && button('Clear', () => board.update(withoutDecision, item.id), { class: 'quiet' }),
   ];
   return [
@@ -87,7 +89,7 @@ function controls(isStaged: boolean, props: CardProps): ComponentChild[] {
     fields.map((field, index) => fieldRow(field, index, props)),
     canWrite && h('div', { class: 'line actions' }, actions),
     canWrite && note(props),
-    others(props),
+    !item.disputes && others(props),
   ];
 }
 
@@ -154,17 +156,13 @@ function fieldRow(field: FieldSummary, index: number, { card, fields, canWrite, 
     },
     h('legend', {}, visibleText(name)),
     description !== undefined && h('p', { class: 'description' }, visibleText(description)),
+    disputeLine(field, item, canWrite, control.onGive),
     canWrite && fieldControl(control),
-    canWrite && isCorrection(field) && correction(field, value, card, board),
+    canWrite && field.type === 'correction' && correction(field, value, card, board),
     suggestions.map((each) => suggestionLine(each, canWrite && !isSameValue(value, each.value), control.onGive)),
     savedLine(name, card, canWrite, board),
     h('p', { class: 'problem', role: 'alert' }, typed?.problem),
   );
-}
-
-/** Returns whether a field takes the answer as it should have been. */
-function isCorrection({ name, type, choices }: FieldSummary): boolean {
-  return type === 'string' && !choices && /correct(ed|ion)/i.test(name);
 }
 
 /** Draws how a corrected answer differs from the output, or offers to begin with the output. */
@@ -182,6 +180,21 @@ function correction(field: FieldSummary, value: unknown, card: Card, board: Boar
   );
 }
 
+/** Draws the values of a dispute side by side, each as a button that settles it. */
+function disputeLine(
+  field: FieldSummary,
+  { disputes = {} }: ReviewedItem,
+  canWrite: boolean,
+  onGive: (value: unknown) => void,
+): ComponentChild {
+  const given = new Map(Object.entries(disputes)).get(field.name);
+  const lines = Object.entries(given ?? {}).map(([annotator, value]) => {
+    const text = `${plainText(annotator)}: ${labelOf(value)}`;
+    return canWrite ? button(text, () => onGive(value), { class: 'quiet' }) : h('span', {}, text);
+  });
+  return given && h('div', { class: 'line' }, lines);
+}
+
 function suggestionLine(
   { field, value, by }: Suggestion,
   canAccept: boolean,
@@ -197,7 +210,8 @@ function savedLine(field: string, { item, draft }: Card, canWrite: boolean, boar
   const stored = storedValue(item, field);
   if (stored === undefined) return undefined;
   const isRetracted = draft.retracted.has(field);
-  const text = `${isRetracted ? 'You take back' : 'You judged'}: ${labelOf(stored)}`;
+  const verb = isRetracted ? 'You take back' : item.disputes ? 'Settled' : 'You judged';
+  const text = `${verb}: ${labelOf(stored)}`;
   const label = `Take back your judgement of ${plainText(field)}`;
   const toggle = (): void =>
     board.update(withDraft, item.id, `${isRetracted ? 'judgement of' : 'taking back'} ${plainText(field)}`, (current) =>
@@ -230,29 +244,42 @@ function problemOfCard({ card: { item, problem, isRereading }, board }: CardProp
 }
 
 function note({ card: { item, draft }, board }: CardProps): ComponentChild {
+  const name = item.disputes ? 'Reason' : 'Note';
   const box = h('textarea', {
     rows: 2,
     maxLength: 1024,
-    'aria-label': 'Note for other people',
+    'aria-label': `${name} for other people`,
     dir: 'auto',
     value: draft.note ?? item.note ?? '',
     onInput: ({ currentTarget: { value } }: TargetedEvent<HTMLTextAreaElement>) =>
       board.update(withDraft, item.id, 'note', (current) => ({ ...current, note: value })),
   });
-  return h('details', { class: 'more note' }, h('summary', {}, 'Note'), box);
+  return h('details', { class: 'more note' }, h('summary', {}, name), box);
 }
 
-function others({ card: { item, given }, account, formats, board }: CardProps): ComponentChild {
-  const lines = Array.isArray(given)
-    ? given.map(({ annotator, field, value, note: text, at }) => {
-        const name = `${plainText(annotator)}${annotator === account ? ' (you)' : ''}`;
-        const said = field === undefined ? `note: ${plainText(text ?? '')}` : `${plainText(field)}: ${labelOf(value)}`;
-        return h('li', {}, h('b', {}, name), ` ${said} `, h('time', { dateTime: at }, formats.time(at)));
-      })
-    : given !== undefined && h('li', {}, given);
+function others({ card: { item, given }, account, board }: CardProps): ComponentChild {
+  const lines = typeof given === 'object' ? givenLines(given, account) : given && h('li', {}, given);
   const onToggle = ({ currentTarget }: TargetedEvent<HTMLDetailsElement>): void => {
     if (currentTarget.open) void board.loadGiven(item.id);
   };
   const summary = h('summary', {}, 'All judgements');
   return h('details', { class: 'more others', onToggle }, summary, h('ul', {}, lines));
+}
+
+/** Draws a line for each annotator, and one for gold. */
+function givenLines({ judgements, notes = {}, gold }: GivenFeedback, account?: string): ComponentChild[] {
+  const textOf = (values: object): string[] =>
+    Object.entries(values).map(([field, value]) => `${plainText(field)}: ${labelOf(value)}`);
+  const line = (name: string, texts: readonly string[]): ComponentChild =>
+    h('li', {}, h('b', {}, plainText(name)), ` ${texts.join(', ')}`);
+  const notesBy = new Map(Object.entries(notes));
+  const judgedBy = new Map(Object.entries(judgements));
+  return [
+    ...[...new Set([...judgedBy.keys(), ...notesBy.keys()])].map((name) => {
+      const written = (notesBy.get(name) ?? []).map((note) => `note: ${plainText(note)}`);
+      const who = name === account ? `${name} (you)` : name;
+      return line(who, [...textOf(judgedBy.get(name) ?? {}), ...written]);
+    }),
+    gold && line('Gold', textOf(gold)),
+  ];
 }

@@ -5,15 +5,6 @@ import { plainText } from '../shared/visible-text.ts';
 import type { Board } from './review-board.ts';
 import { toDoOf } from './review-state.ts';
 
-/** Draws links to the other projects that the person sees, where the address names the project. */
-export function otherProjects({ host, state: { projects = [] } }: Board): ComponentChild {
-  if (!host.logOut || projects.length === 0) return undefined;
-  const links = projects.map((project) =>
-    h('li', {}, h('a', { href: `?${new URLSearchParams({ project })}` }, plainText(project))),
-  );
-  return h('section', { class: 'panel' }, h('h2', {}, 'Other projects'), h('ul', {}, links));
-}
-
 /** Draws the queues among which a person chooses, with what remains in each. */
 export function queueTable(board: Board, queues: readonly QueueSummary[]): ComponentChild {
   if (queues.length === 0) {

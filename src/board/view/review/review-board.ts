@@ -1,5 +1,5 @@
 import { type ComponentChild, render } from 'preact';
-import type { GivenFeedback } from '../../../queues/judgements.ts';
+import type { GivenFeedback } from '../../../queues/given-feedback.ts';
 import type { FieldDefinition } from '../../../queues/queue-fields.ts';
 import type { Claim } from '../../../tools/claim-queue-items.ts';
 import type { QueuePage } from '../../../tools/list-queues.ts';
@@ -9,12 +9,12 @@ import type { ChangedQueue } from '../../../tools/update-queue.ts';
 import type { UpdateResult } from '../../../tools/update-queue-items.ts';
 import { claimMinutes, pageSize, queuePageSize } from '../../page-sizes.ts';
 import { describeFailure } from '../shared/describe-error.ts';
-import { type Arguments, dataOf, ToolFailure, type ToolResult } from '../shared/host.ts';
+import { type Arguments, dataOf, type Host, type HostEvents, ToolFailure, type ToolResult } from '../shared/host.ts';
 import { countOf } from '../shared/labels.ts';
 import { connecting, View } from '../shared/view.ts';
 import { plainText } from '../shared/visible-text.ts';
 import { isCut } from '../values/value-view.ts';
-import { draftedChange, emptyDraft, isEmpty } from './draft.ts';
+import { draftedChange, emptyDraft, fieldsOf, isEmpty } from './draft.ts';
 import { DraftStore } from './draft-store.ts';
 import { type FilterKind, filterOf, kindOf, toDo } from './filters.ts';
 import { listenToKeys } from './keyboard.ts';
@@ -63,9 +63,12 @@ export class Board extends View<ReviewState> {
   /** When the claims on the items are prolonged with the next change; never if there are none. */
   #prolongAtMs = Infinity;
 
-  /** @param draw returns the page for the state of the board. */
-  constructor(root: HTMLElement, draw: (board: Board) => ComponentChild[]) {
-    super('heddle board', { ...connecting, ...emptyBoard }, () => render(draw(this), root));
+  /**
+   * @param draw returns the page for the state of the board.
+   * @param connect see {@link View}.
+   */
+  constructor(root: HTMLElement, draw: (board: Board) => ComponentChild[], connect?: (events: HostEvents) => Host) {
+    super('heddle board', { ...connecting, ...emptyBoard }, () => render(draw(this), root), connect);
     root.className = this.host.isChat ? 'in-chat' : 'in-browser';
     listenToKeys({
       hasSingleKeys: () => this.state.hasSingleKeys,
@@ -117,6 +120,12 @@ export class Board extends View<ReviewState> {
   /** Loads the first page, with a filter that the person chose or else the same one. */
   reload(kind?: FilterKind): void {
     const { page, asked } = this.state;
+    // A draft of the one is a judgement, of the other gold.
+    const isOther = kind && (kind === 'disputes') !== (this.state.kind === 'disputes');
+    if (isOther && stagedCards(this.state).length > 0) {
+      this.announce('Write your decisions first.');
+      return;
+    }
     if (kind) this.update((state) => ({ ...state, kind }));
     const filter = kind && filterOf(kind, page?.filter ?? {}, asked);
     void this.load(() => this.#loadPage(filter && { filter }));
@@ -188,31 +197,28 @@ export class Board extends View<ReviewState> {
   /** Loads the judgements of all annotators. */
   async loadGiven(id: string): Promise<void> {
     const { id: queue_id, project_id } = this.state.page!.queue;
-    const query = { filter: { id }, include_judgements: true, fields: ['id'], limit: 1 };
+    const query = { filter: { id }, include_judgements: true, fields: ['notes'], limit: 1 };
     this.#set(id, { given: 'Loading …' });
     try {
-      const { items } = await this.call<{ items: { judgements?: GivenFeedback[] }[] }>('query_queue_items', {
+      const { items } = await this.call<{ items: Partial<GivenFeedback>[] }>('query_queue_items', {
         queue_id,
         project_id,
         ...query,
       });
-      const given = items[0]?.judgements ?? [];
-      this.#set(id, { given: given.length > 0 ? given : 'No one has judged this item yet.' });
+      const { judgements = {}, ...rest } = items[0] ?? {};
+      const isJudged = Object.keys({ ...judgements, ...rest.notes, ...rest.gold }).length > 0;
+      this.#set(id, { given: isJudged ? { judgements, ...rest } : 'No one has judged this item yet.' });
     } catch {
       this.#set(id, { given: 'This could not be read. Close and open it to try again.' });
     }
-  }
-
-  /** Logs the person out; what is not written stays in this browser. */
-  logOut(): void {
-    this.host.logOut?.().catch((error) => this.announceFailure(error));
   }
 
   /** Reads an item again that was refused; what the person decided stays on its card. */
   async reread(id: string): Promise<void> {
     this.#set(id, { isRereading: true });
     try {
-      const page = await this.#review({ filter: { id }, limit: 1 });
+      const { disagreement } = this.state.page!.filter;
+      const page = await this.#review({ filter: { id, ...(disagreement && { disagreement }) }, limit: 1 });
       this.update(withReread, page);
       if (page.items.length > 0) cardElement(this.state, id)?.focus();
     } catch (error) {
@@ -328,11 +334,11 @@ export class Board extends View<ReviewState> {
   }
 
   async #chooseQueue(isAsked = false): Promise<void> {
-    const { queues, other_projects: projects } = await this.call<QueuePage>('list_queues', { limit: queuePageSize });
+    const { queues } = await this.call<QueuePage>('list_queues', { limit: queuePageSize });
     const [only, second] = queues;
-    if (only && !second && !isAsked && !(this.host.logOut && projects)) return this.open({ queue_id: only.id });
+    if (only && !second && !isAsked) return this.open({ queue_id: only.id });
     const message = queues.length === 0 ? 'There are no queues.' : 'Choose a queue.';
-    this.update((state) => ({ ...state, queues, projects, message }));
+    this.update((state) => ({ ...state, queues, message }));
   }
 
   async #loadPage(more: Arguments = {}): Promise<void> {
@@ -453,8 +459,11 @@ export class Board extends View<ReviewState> {
   }
 
   #moveActive(by: number): void {
-    const { current = '', cards, fields } = this.state;
-    const { active = 0 } = cards.get(current) ?? {};
+    const { current = '', cards } = this.state;
+    const card = cards.get(current);
+    if (!card) return;
+    const { active, item } = card;
+    const fields = fieldsOf(this.state.fields, item);
     const next = Math.min(Math.max(active + by, 0), fields.length - 1);
     this.activate(current, next);
     this.announce(plainText(fields[next]?.name ?? ''));

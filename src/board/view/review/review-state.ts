@@ -1,5 +1,5 @@
 import type { ItemResult } from '../../../queues/changes/change-items.ts';
-import type { GivenFeedback } from '../../../queues/judgements.ts';
+import type { GivenFeedback } from '../../../queues/given-feedback.ts';
 import type { FieldSummary } from '../../../queues/queue-fields.ts';
 import type { QueueSummary } from '../../../tools/list-queues.ts';
 import type { Review, ReviewedItem, ReviewFilter } from '../../../tools/review-queue.ts';
@@ -11,6 +11,7 @@ import {
   type Draft,
   draftedChange,
   emptyDraft,
+  fieldsOf,
   isComplete,
   isEmpty,
   isFinal,
@@ -20,7 +21,7 @@ import {
   withValue,
   writtenItem,
 } from './draft.ts';
-import { choicesOf } from './field-values.ts';
+import { choicesIn } from './field-values.ts';
 import { type FilterKind, kindOf } from './filters.ts';
 
 /** Items that one call writes at most. */
@@ -49,7 +50,7 @@ export interface Card {
   /** By path. */
   wholes: ReadonlyMap<string, Whole>;
   /** The judgements of all annotators, once the person has asked for them, or a sentence that says why they are not shown. */
-  given?: readonly GivenFeedback[] | string;
+  given?: GivenFeedback | string;
   problem?: Problem | undefined;
   isWritten?: boolean;
   isRereading?: boolean;
@@ -70,8 +71,6 @@ interface PastDecision {
 export interface ReviewState extends ViewState {
   /** The queues among which the person chooses, until one is open. */
   queues?: readonly QueueSummary[];
-  /** The other projects that the person sees. */
-  projects?: readonly string[] | undefined;
   /** The last page that was read. */
   page?: Review;
   fields: readonly FieldSummary[];
@@ -114,7 +113,9 @@ export const emptyBoard: Omit<ReviewState, keyof ViewState> = {
 /** Shows the first page. Cards with decisions stay; others that are not on the page go. */
 export function withFirstItems(state: ReviewState, page: Review): ReviewState {
   const ids = new Set(page.items.map(({ id }) => id));
-  const kept = [...state.cards].filter(([id, { draft }]) => ids.has(id) || !isEmpty(draft));
+  // Disputes have an order of their own, and what is decided about them is gold.
+  const isSameList = !state.page || state.page.filter.disagreement === page.filter.disagreement;
+  const kept = [...state.cards].filter(([id, { draft }]) => isSameList && (ids.has(id) || !isEmpty(draft)));
   const cards = withItems(new Map(kept), page);
   const [first] = cards.keys();
   const shown: ReviewState = {
@@ -124,7 +125,7 @@ export function withFirstItems(state: ReviewState, page: Review): ReviewState {
     ...(!state.page && { fields: page.fields ?? [], asked: page.filter }),
     cards,
     // The person may have begun before this page arrived.
-    current: state.current !== undefined && cards.has(state.current) ? state.current : first,
+    current: isSameList && state.current !== undefined && cards.has(state.current) ? state.current : first,
     isAsking: false,
   };
   return { ...shown, message: page.items.length === 0 ? emptySentence(shown) : countSentence(shown) };
@@ -328,14 +329,16 @@ export function giveTyped(
 
 /** Chooses the value that a key gives to the active field, and moves on to the next field without a value. */
 export function chooseActive(state: ReviewState, id: string, key: string): ReviewState {
-  const { active = 0 } = state.cards.get(id) ?? {};
-  const field = state.fields[active];
-  const choice = field && choicesOf(field)?.find((each) => each.key === key);
+  const shown = state.cards.get(id);
+  const { active = 0 } = shown ?? {};
+  const fields = shown ? fieldsOf(state.fields, shown.item) : [];
+  const field = fields[active];
+  const choice = field && choicesIn(field, shown!.item).find((each) => each.key === key);
   if (!choice) return state;
   return withCard(give(state, id, field.name, choice.value), id, (card) => {
     const isOpen = ({ name }: FieldSummary): boolean => valueIn(card.item, card.draft, name) === undefined;
-    const after = state.fields.findIndex((each, at) => at > active && isOpen(each));
-    const next = after === -1 ? state.fields.findIndex(isOpen) : after;
+    const after = fields.findIndex((each, at) => at > active && isOpen(each));
+    const next = after === -1 ? fields.findIndex(isOpen) : after;
     return { ...card, active: next === -1 ? active : next };
   });
 }
@@ -343,13 +346,15 @@ export function chooseActive(state: ReviewState, id: string, key: string): Revie
 /** Returns whether the next card can be judged after a choice: this one is complete, and stands for no other. */
 export function isSettled({ cards, fields }: ReviewState, id: string): boolean {
   const card = cards.get(id);
-  return card !== undefined && !card.isSelected && isComplete(card.item, card.draft, fields);
+  return card !== undefined && !card.isSelected && isComplete(card.item, card.draft, fieldsOf(fields, card.item));
 }
 
 /** Chooses a state, or no longer. */
 export function chooseState(state: ReviewState, id: string, chosen: NonNullable<Draft['state']>): ReviewState {
   const next = state.cards.get(id)?.draft.state === chosen ? undefined : chosen;
-  return withDecision(state, id, next ?? 'not decided', (draft) => ({ ...draft, state: next }));
+  return withDecision(state, id, next ?? 'not decided', (draft, { disputes }) =>
+    disputes ? draft : { ...draft, state: next },
+  );
 }
 
 /** Gives every suggested value to a field that has none. */
@@ -426,7 +431,7 @@ function withOneFinished(state: ReviewState): ReviewState {
 /** Shows an item that was refused as it is now. */
 export function withReread(state: ReviewState, { items, as_of }: Review): ReviewState {
   const [item] = items;
-  if (!item) return { ...state, message: 'The item is no longer in the queue.' };
+  if (!item) return { ...state, message: 'The item is no longer among these.' };
   const shown = withCard(state, item.id, (card) => ({
     ...withItem(card, item, as_of),
     problem: undefined,

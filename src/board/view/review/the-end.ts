@@ -33,6 +33,7 @@ export function theEnd(board: Board): ComponentChild {
   }
   if (next_offset !== undefined) return panel('The next items could not be loaded', h('p', {}, 'Try again below.'));
   if (!can_write) return panel('This was the last item');
+  if (kind === 'disputes') return panel('No disputes left');
   if (remaining > 0 && cards.size > 0)
     return panel(
       'This was the last item here',

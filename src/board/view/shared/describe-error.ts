@@ -24,7 +24,6 @@ const sentences: Record<string, string> = {
   ended: 'heddle has ended. Run the command again in a terminal.',
   session: 'This page belongs to a command that has ended. Open the address that heddle prints now.',
   logged_out: 'You are logged out. Open the board in another tab and log in, then try again here.',
-  refused: 'The server refused this.',
   host: 'The chat did not allow this.',
 };
 

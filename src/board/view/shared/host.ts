@@ -20,8 +20,6 @@ export interface Host {
   callTool: (name: string, args: Arguments) => Promise<ToolResult>;
   /** Tells the model of the chat, with its next turn. Each time replaces the last. */
   tellModel: (text: string) => Promise<void>;
-  /** Logs the person out, where one logs in. */
-  logOut?: () => Promise<void>;
 }
 
 /** The messages of a host to the page. */

@@ -40,11 +40,16 @@ export abstract class View<State extends ViewState> {
   /**
    * @param command shows the same in a terminal or a browser, for people whose chat does not answer.
    * @param draw draws the page for the state.
+   * @param connect connects to what is around the page; by default to the chat, or to the command that shows the page in a browser.
    */
-  constructor(command: string, state: State, draw: () => void) {
+  constructor(
+    command: string,
+    state: State,
+    draw: () => void,
+    connect = window.parent === window ? connectToBoardServer : connectToChat,
+  ) {
     this.state = state;
     this.#draw = draw;
-    const connect = window.parent === window ? connectToBoardServer : connectToChat;
     this.host = connect({
       input: (args) => this.open(args),
       result: (result) => {

@@ -1,6 +1,8 @@
 import { readFileSync } from 'node:fs';
 import { type Command, InvalidArgumentError, Option } from 'commander';
 import { HeddleError } from '../../../core/errors.ts';
+import { rowChoice } from '../../../evaluations/rank-rows.ts';
+import { comparisonSentence } from '../../../evaluations/render-runs.ts';
 import type { Progress } from '../../../records/call-context.ts';
 import { createNamedFile } from '../../access/named-file.ts';
 import { showView } from '../../access/show-view.ts';
@@ -12,7 +14,8 @@ import { addSettingFlags, asWholeNumber, runtimeFlags } from '../../usage/flags.
 import { explain } from '../../usage/help.ts';
 import { requireTool } from '../../usage/tool-names.ts';
 import { junitReport } from './junit-report.ts';
-import { printResult, type Run, readResultsOf } from './print-results.ts';
+import { markdownReport } from './markdown-report.ts';
+import { printResult, type Results, type Run, readResultsOf } from './print-results.ts';
 import { missedThresholds, type Thresholds } from './thresholds.ts';
 import { interruptedRun, waitForEnd } from './wait-for-run.ts';
 import { type ToolRunner, withTools } from './with-tools.ts';
@@ -21,6 +24,8 @@ const page = 'docs/evaluations.md';
 /** Runs of more requests to models than this, judges included, need --yes. */
 const maxUnconfirmed = 100;
 const maxJunitRows = 100_000;
+const failIfWorseHelp =
+  'exit with code 1 if a scorer is worse by more than chance (its whole interval is below 0), or lacks scores';
 
 export function addEvaluation(program: Command): void {
   const evaluation = program
@@ -40,11 +45,20 @@ export function addEvaluation(program: Command): void {
   addList(evaluation);
   addShow(evaluation);
   addCompare(evaluation);
+  addBaseline(evaluation);
 }
 
-interface ReportOptions extends OutputForm {
-  junit?: string;
+/** Options of the commands that show the results of runs. */
+interface ResultOptions extends OutputForm {
+  markdown?: string;
   rows: number;
+  sliceBy?: string;
+}
+
+interface ReportOptions extends ResultOptions {
+  junit?: string;
+  compare?: string;
+  failIfWorse?: true;
   minPassRate?: number;
   minMean?: number;
   scorer?: string[];
@@ -56,7 +70,9 @@ interface RunOptions extends ReportOptions {
   prompt?: string;
   promptFile?: string;
   messagesFile?: string;
-  maxRows?: number;
+  sample?: number;
+  seed?: number;
+  baseline?: string;
   concurrency?: number;
   dryRun?: true;
   yes?: true;
@@ -71,7 +87,9 @@ function addRun(evaluation: Command): void {
     .option('--prompt <text>', 'text with {column} placeholders, or reference to a stored prompt')
     .option('--prompt-file <file>', 'file with the text of the prompt')
     .option('--messages-file <file>', 'file with a JSON array of messages')
-    .option('--max-rows <number>', 'run the first rows only', asWholeNumber(1, 999_999))
+    .option('--sample <number>', 'run only so many rows, drawn by --seed', asWholeNumber(1, 10_000))
+    .option('--seed <number>', 'draw other rows for --sample; 0 by default', asWholeNumber(0, 999_999_999))
+    .option('--baseline <name>', 'name the complete run, like main, for later comparisons')
     .option('--concurrency <number>', 'predictions at once, 1 to 64', asWholeNumber(1, 999_999))
     .option('--dry-run', 'print what the run would take, and start nothing')
     .option('--yes', `run without asking, also more than ${maxUnconfirmed} requests to models`);
@@ -102,7 +120,7 @@ function addRun(evaluation: Command): void {
         const requests = plan.model_requests + plan.judge_requests;
         if (!options.yes && requests > maxUnconfirmed) {
           throw new UsageError(
-            `the run sends ${requests} requests, ${plan.model_requests} to the model and ${plan.judge_requests} to judges, about ${plan.estimated_tokens} tokens without the replies. Add --yes, or limit it with --max-rows`,
+            `the run sends ${requests} requests, ${plan.model_requests} to the model and ${plan.judge_requests} to judges, about ${plan.estimated_tokens} tokens without the replies. Add --yes, or limit it with --sample`,
           );
         }
         const result = await runToEnd(args, tools).catch(async (error) => {
@@ -112,7 +130,10 @@ function addRun(evaluation: Command): void {
         });
         showProgress('');
         for (const warning of result.warnings ?? []) invocation().stderr.write(`heddle: ${warning}\n`);
-        await report([result.run_id], options, tools);
+        if (result.baseline !== undefined) {
+          invocation().stderr.write(`heddle: the run is the baseline ${result.baseline} now\n`);
+        }
+        await report(result.run_id, options, tools);
       },
       followProgress,
     );
@@ -121,13 +142,17 @@ function addRun(evaluation: Command): void {
 
 async function runToEnd(args: Record<string, unknown>, tools: ToolRunner) {
   let result = await tools.run('run_evaluation', { ...args, confirm: true });
-  while (result.status === 'running') result = await tools.run('run_evaluation', { run_id: result.run_id });
+  const { baseline } = args;
+  while (result.status === 'running') {
+    result = await tools.run('run_evaluation', { run_id: result.run_id, ...(baseline !== undefined && { baseline }) });
+  }
   return result;
 }
 
 function runArguments(evaluation: string, options: RunOptions): Record<string, unknown> {
-  const { model, prompt, promptFile, messagesFile, maxRows, concurrency } = options;
+  const { model, prompt, promptFile, messagesFile, sample, seed, baseline, concurrency } = options;
   const given = [prompt, promptFile, messagesFile].filter((value) => value !== undefined);
+  if (seed !== undefined && sample === undefined) throw new UsageError('--seed needs --sample');
   if (given.length > 1) throw new UsageError('only one of --prompt, --prompt-file and --messages-file can be given');
   return {
     evaluation,
@@ -135,7 +160,8 @@ function runArguments(evaluation: string, options: RunOptions): Record<string, u
     ...(prompt !== undefined && { prompt }),
     ...(promptFile !== undefined && { prompt: readText(promptFile) }),
     ...(messagesFile !== undefined && { messages: readMessages(messagesFile) }),
-    ...(maxRows !== undefined && { max_rows: maxRows }),
+    ...(sample !== undefined && { sample: { n: sample, ...(seed !== undefined && { seed }) } }),
+    ...(baseline !== undefined && { baseline }),
     ...(concurrency !== undefined && { concurrency }),
   };
 }
@@ -179,8 +205,12 @@ function addShow(evaluation: Command): void {
   const command = evaluation
     .command('show')
     .description('print the results of a run, the worst rows first')
-    .argument('<run>', 'id of the run')
-    .addOption(new Option('--only <rows>', 'failed: only rows that failed').choices(['failed', 'worst']))
+    .argument('<run>', 'id of the run, or name of a baseline')
+    .addOption(
+      new Option('--only <rows>', 'failed; errors: no prediction or score; flaky: the trials differ').choices(
+        rowChoice.options.filter((choice) => choice !== 'changed'),
+      ),
+    )
     .option('--wait', 'wait until a running evaluation ends')
     .option('--open', 'show the results in your browser instead, until Ctrl-C');
   addReportOptions(command, 10);
@@ -193,7 +223,7 @@ function addShow(evaluation: Command): void {
     if (open) return showResults(command, { run_ids: [run], ...args });
     await withTools(command, async (tools, serverOptions) => {
       if (wait) await waitForEnd(run, serverOptions, tools.signal);
-      await report([run], options, tools, args);
+      await report(run, options, tools, args);
     });
   });
 }
@@ -214,73 +244,114 @@ function showResults(command: Command, args: Record<string, unknown>): Promise<v
   });
 }
 
-interface CompareOptions extends OutputForm {
-  rows: number;
+interface CompareOptions extends ResultOptions {
   failIfWorse?: true;
   open?: true;
 }
 
 function addCompare(evaluation: Command): void {
+  const command = evaluation
+    .command('compare')
+    .description(
+      'compare runs on the rows that they share: by how much better or worse, and whether that could be chance',
+    )
+    .argument('<baseline>', 'id of the first run, or name of a baseline')
+    .argument('<runs...>', 'ids of the runs to compare with it')
+    .option('--fail-if-worse', failIfWorseHelp)
+    .option('--open', 'show the comparison in your browser instead, until Ctrl-C');
+  addResultOptions(command, 10);
+  explain(command, {
+    examples: [
+      'heddle evaluation compare RUN_BEFORE RUN_AFTER --fail-if-worse',
+      'heddle evaluation compare main RUN --markdown summary.md',
+    ],
+    page,
+  });
+  addSettingFlags(command, runtimeFlags).action(async (baseline: string, others: string[], options: CompareOptions) => {
+    const { rows, sliceBy, markdown, failIfWorse, open, ...form } = options;
+    if (open) return showResults(command, { run_ids: [baseline, ...others] });
+    await withTools(command, async (tools) => {
+      const args = { only: 'changed', ...(sliceBy !== undefined && { slice_by: sliceBy }) };
+      const results = await readResultsOf([baseline, ...others], rows, tools, args);
+      if (markdown !== undefined) writeReport(markdown, markdownReport(results));
+      await printResult('read_evaluation', results, form);
+      if (!failIfWorse) return;
+      const unfinished = results.runs.find((run) => failureOf(run, 1) !== undefined);
+      if (unfinished) throw unfinishedRun(unfinished, failureOf(unfinished, 1)!);
+      fail(worseScorers(results));
+    });
+  });
+}
+
+function addBaseline(evaluation: Command): void {
   const command = addOutputOptions(
     evaluation
-      .command('compare')
-      .description('compare runs on the rows that they share: better, worse, same, and whether that could be chance')
-      .argument('<baseline>', 'id of the first run')
-      .argument('<runs...>', 'ids of the runs to compare with it')
-      .option('--rows <number>', 'maximum number of rows to print', asWholeNumber(0, 99_999), 10)
-      .option('--fail-if-worse', 'exit with code 1 if a scorer is worse by more than chance')
-      .option('--open', 'show the comparison in your browser instead, until Ctrl-C'),
+      .command('baseline')
+      .description('name a run, like main, so that others can be compared with it by this name')
+      .argument('<name>', 'name; another run of the evaluation that has it loses it')
+      .argument('<run>', 'id of a complete run'),
   );
-  explain(command, { examples: ['heddle evaluation compare RUN_BEFORE RUN_AFTER --fail-if-worse'], page });
-  addSettingFlags(command, runtimeFlags).action(
-    async (baseline: string, others: string[], { rows, failIfWorse, open, ...form }: CompareOptions) => {
-      if (open) return showResults(command, { run_ids: [baseline, ...others] });
-      await withTools(command, async (tools) => {
-        const results = await readResultsOf([baseline, ...others], rows, tools, { only: 'changed' });
-        await printResult('read_evaluation', results, form);
-        const worse = results.comparisons?.flatMap(({ run_id, scorers }) =>
-          scorers.filter(({ verdict }) => verdict === 'worse').map(({ scorer }) => `${scorer} of ${run_id} is worse`),
-        );
-        if (failIfWorse && worse?.length) fail(worse);
-      });
-    },
+  explain(command, { examples: ['heddle evaluation baseline main RUN'], page });
+  addSettingFlags(command, runtimeFlags).action(async (baseline: string, run_id: string, form: OutputForm) => {
+    await withTools(command, async (tools, serverOptions) => {
+      requireTool('run_evaluation', serverOptions.tools);
+      const result = await tools.run('run_evaluation', { run_id, baseline });
+      await printResult('run_evaluation', result, form);
+      if (result.baseline === undefined) throw unfinishedRun(result, result.status);
+    });
+  });
+}
+
+/** Returns a sentence for each scorer that is worse than the baseline by more than chance, or lacks scores that it has. */
+function worseScorers({ comparisons = [] }: Results): string[] {
+  return comparisons.flatMap(({ run_id, scorers }) =>
+    scorers
+      .filter(({ verdict, unscored }) => verdict === 'worse' || unscored !== undefined)
+      .map((each) => `${each.scorer} of ${run_id}: ${comparisonSentence(each)}`),
   );
 }
 
-/** Prints the results of runs, writes the JUnit report, and sets the exit code for a missed threshold. */
+/** Prints the results of a run, writes the reports, and sets the exit code for a missed threshold. */
 async function report(
-  runIds: string[],
-  { junit, rows, minPassRate, minMean, scorer = [], maxErrors, ...form }: ReportOptions,
+  run_id: string,
+  options: ReportOptions,
   tools: ToolRunner,
-  args: Record<string, unknown> = {},
+  only: Record<string, unknown> = {},
 ): Promise<void> {
-  const results = await readResultsOf(runIds, junit === undefined ? Math.max(rows, 1) : maxJunitRows, tools, args);
+  const { junit, markdown, rows, sliceBy, compare, failIfWorse, maxErrors, ...rest } = options;
+  const { minPassRate, minMean, scorer = [], ...form } = rest;
+  if (failIfWorse && compare === undefined) throw new UsageError('--fail-if-worse needs --compare');
+  const runIds = compare === undefined ? [run_id] : [compare, run_id];
+  const args = { ...only, ...(sliceBy !== undefined && { slice_by: sliceBy }) };
+  const results = await readResultsOf(runIds, rows, tools, args);
+  const run = results.runs.at(-1)!;
   const thresholds: Thresholds = {
     scorers: scorer,
     ...(minPassRate !== undefined && { minPassRate }),
     ...(minMean !== undefined && { minMean }),
   };
-  const failures = new Map(
-    results.runs.flatMap((run) => {
-      const reason = failureOf(run, maxErrors);
-      return reason === undefined ? [] : [[run.run_id, reason] as const];
-    }),
-  );
+  const failure = failureOf(run, maxErrors);
   // A run without scores has nothing that a threshold could be compared with.
-  const missed = results.runs.flatMap((run) => (failures.has(run.run_id) ? [] : missedThresholds(run, thresholds)));
-  if (junit !== undefined) writeReport(junit, junitReport(results, missed, failures));
-  const shown = { ...results, rows: results.rows.slice(0, rows) };
-  const verdict = { passed: missed.length + failures.size === 0, ...(missed.length > 0 && { missed }) };
-  await printResult('read_evaluation', { ...shown, ...verdict }, form);
-  for (const run of results.runs) {
-    const { run_id, errors, predictions, error } = run;
-    const reason = failures.get(run_id);
-    if (reason !== undefined) throw unfinishedRun(run, reason);
-    if (!errors) continue;
-    const cause = error === undefined ? '' : `: ${error}`;
-    invocation().stderr.write(`heddle: ${errors} of ${predictions} predictions of ${run_id} failed${cause}\n`);
+  const missed = failure === undefined ? missedThresholds(run, thresholds) : [];
+  const worse = failure === undefined && failIfWorse ? worseScorers(results) : [];
+  const reasons = [...missed, ...worse];
+  if (junit !== undefined) {
+    const all = await readResultsOf([run.run_id], maxJunitRows, tools, {});
+    writeReport(junit, junitReport(all, reasons, failure));
   }
-  if (missed.length > 0) fail(missed);
+  if (markdown !== undefined) writeReport(markdown, markdownReport(results, missed));
+  const verdict = {
+    passed: reasons.length === 0 && failure === undefined,
+    ...(reasons.length > 0 && { missed: reasons }),
+  };
+  await printResult('read_evaluation', { ...results, ...verdict }, form);
+  if (failure !== undefined) throw unfinishedRun(run, failure);
+  const { errors, predictions, error } = run;
+  if (errors) {
+    const cause = error === undefined ? '' : `: ${error}`;
+    invocation().stderr.write(`heddle: ${errors} of ${predictions} predictions of ${run.run_id} failed${cause}\n`);
+  }
+  fail(reasons);
 }
 
 function writeReport(file: string, text: string): void {
@@ -316,7 +387,9 @@ function unfinishedRun({ run_id, status }: Run, reason: string): HeddleError {
   });
 }
 
+/** Prints why a run does not pass, if there is a reason, and sets the exit code. */
 function fail(reasons: readonly string[]): void {
+  if (reasons.length === 0) return;
   for (const reason of reasons) invocation().stderr.write(`heddle: ${reason}\n`);
   invocation().exitCode = 1;
 }
@@ -331,8 +404,17 @@ function addReportOptions(command: Command, rows: number): void {
     .option('--min-mean <number>', 'exit with code 1 if the mean of the scores is lower', asNumber)
     .option('--max-errors <share>', 'share of the predictions that may fail; with more the run has failed', asShare, 1)
     .option('--scorer <name>', 'scorer that must reach it, several times for several; all by default', collect)
-    .option('--rows <number>', 'maximum number of rows to print', asWholeNumber(0, 99_999), rows)
+    .option('--compare <run>', 'compare with this run, or the baseline of this name')
+    .option('--fail-if-worse', failIfWorseHelp)
     .option('--junit <file>', 'write a JUnit report, with every row');
+  addResultOptions(command, rows);
+}
+
+function addResultOptions(command: Command, rows: number): void {
+  command
+    .option('--rows <number>', 'maximum number of rows to print', asWholeNumber(0, 99_999), rows)
+    .option('--slice-by <column>', 'add the figures for each value of a column')
+    .option('--markdown <file>', 'write a summary in Markdown, such as for a pull request');
   addOutputOptions(command);
 }
 

@@ -5,34 +5,26 @@ import type { Results, Run } from './print-results.ts';
 const maxNameChars = 120;
 
 /**
- * Formats runs as a JUnit report: a suite for each run, a test for each row with what its scorers said, one more that is an
- * error if the run failed, and one more that fails for each threshold that the run missed. Nothing else fails: whether a row that
+ * Formats a run as a JUnit report: a test for each row with what its scorers said, one more that is an error if the run failed,
+ * and one more that fails for each threshold that the run missed. Nothing else fails: whether a row that
  * did not pass matters is what the thresholds say.
- * @param failures the reason of each run that failed, by its id.
+ * @param failure the reason, if the run failed.
  */
 export function junitReport(
   { runs, rows }: Pick<Results, 'runs' | 'rows'>,
   missed: readonly string[],
-  failures: ReadonlyMap<string, string>,
+  failure: string | undefined,
 ): string {
-  const suites = runs.map((run, index) =>
-    suiteOf(run, rows, runs.length > 1 ? index : undefined, missed, failures.get(run.run_id)),
-  );
+  const suites = runs.map((run) => suiteOf(run, rows, missed, failure));
   return `<?xml version="1.0" encoding="UTF-8"?>\n<testsuites name="heddle evaluation">\n${suites.join('\n')}\n</testsuites>\n`;
 }
 
-function suiteOf(
-  run: Run,
-  rows: readonly ShownRow[],
-  place: number | undefined,
-  missed: readonly string[],
-  failure: string | undefined,
-): string {
+function suiteOf(run: Run, rows: readonly ShownRow[], missed: readonly string[], failure: string | undefined): string {
   const classname = run.evaluation ?? 'evaluation';
   const test = (name: string, children: readonly string[]): string =>
     element('testcase', { classname, name }, children);
   const all = [
-    ...rows.map((row) => test(nameOf(row), outcomeOf(row, place))),
+    ...rows.map((row) => test(nameOfRow(row), outcomeOf(row))),
     ...(failure === undefined ? [] : [test('run', [element('error', { message: failure }, [])])]),
     ...missed.map((reason) => test('threshold', [element('failure', { message: reason }, [])])),
   ];
@@ -47,7 +39,7 @@ function suiteOf(
 }
 
 /** Returns the name of a row: its member `id`, or else its first one. */
-function nameOf({ inputs, call_id }: ShownRow): string {
+export function nameOfRow({ inputs, call_id }: ShownRow): string {
   const members = Object.entries(objectOrEmpty(inputs));
   const [, value] = members.find(([name]) => name === 'id') ?? members[0] ?? [];
   const text = typeof value === 'string' ? value : JSON.stringify(value);
@@ -55,18 +47,11 @@ function nameOf({ inputs, call_id }: ShownRow): string {
 }
 
 /** Returns what the scorers said of a row, and the output; or the error of its prediction. */
-function outcomeOf(row: ShownRow, place: number | undefined): string[] {
-  const of = <T>(single: T | undefined, several: readonly (T | null)[] | undefined): T | undefined =>
-    place === undefined ? single : (several?.[place] ?? undefined);
-  const error = of(row.error, row.errors);
+function outcomeOf({ error, output, scores }: ShownRow): string[] {
   if (error !== undefined) return [element('system-err', {}, [escapeXml(error)])];
-  const output = of(row.output, row.outputs);
-  const scores = Object.entries(row.scores).map(([name, value]) => {
-    const score = place === undefined ? value : (value as unknown[])[place];
-    return `${name}: ${JSON.stringify(score) ?? 'no score'}`;
-  });
+  const lines = Object.entries(scores).map(([name, score]) => `${name}: ${JSON.stringify(score) ?? 'no score'}`);
   const text = typeof output === 'string' ? output : (JSON.stringify(output) ?? '');
-  return [element('system-out', {}, [escapeXml([...scores, text].join('\n'))])];
+  return [element('system-out', {}, [escapeXml([...lines, text].join('\n'))])];
 }
 
 function element(name: string, attributes: Record<string, string | number>, children: readonly string[]): string {

@@ -39,6 +39,7 @@ function judged(row: Members): ImportedCall {
     creator,
     judged_at: timeOf(row.judged_at),
   };
+  const gold = String(row.gold) === 'true' && { is_gold: true, reason: optionalText(row.reason) };
   const field = optionalText(row.field);
   const note = optionalText(row.note);
   return {
@@ -53,7 +54,7 @@ function judged(row: Members): ImportedCall {
     judgements:
       field === undefined
         ? []
-        : [{ field, value: isCell ? judgedValueOf(plainCellOf(String(row.value))) : row.value, ...given }],
+        : [{ field, value: isCell ? judgedValueOf(plainCellOf(String(row.value))) : row.value, ...given, ...gold }],
     notes: note === undefined ? [] : [{ note: isCell ? plainCellOf(note) : note, ...given }],
   };
 }

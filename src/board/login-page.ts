@@ -1,4 +1,0 @@
-/** Loads the page on which people log in to a board that a server shows: one HTML file without any other. */
-export async function loadLoginPage(): Promise<string> {
-  return (await import('./view/login/page.html')).default;
-}

@@ -1,0 +1,115 @@
+import { comparisonSentence, renderFigures } from '../../../evaluations/render-runs.ts';
+import { escapeInvisible } from '../../../text/compact-table.ts';
+import { pluralize } from '../../../text/page.ts';
+import { nameOfRow } from './junit-report.ts';
+import type { Results } from './print-results.ts';
+
+const maxChars = 300;
+
+/**
+ * Formats results as a summary in Markdown, such as for a pull request: how each run compares with the first, the figures of
+ * the scorers, what the runs took, and the rows of the result. Values from outside stand in code spans, where they format nothing.
+ * @param missed the thresholds that the last run missed.
+ */
+export function markdownReport(
+  { runs, comparisons = [], slices = [], rows, total, warnings = [] }: Results,
+  missed: readonly string[] = [],
+): string {
+  const placeOf = (id: string): string =>
+    runName(
+      runs.findIndex(({ run_id }) => run_id === id),
+      runs.length,
+    );
+  const sentences = comparisons.flatMap(({ run_id, scorers }) =>
+    scorers.map(
+      (each) =>
+        `- ${runs.length > 2 ? `${placeOf(run_id)}, ` : ''}${code(each.scorer)}: **${comparisonSentence(each)}**`,
+    ),
+  );
+  const names = runs.map((_, index) => runName(index, runs.length));
+  const scorers = [...new Set(runs.flatMap((run) => run.scorers.map(({ scorer }) => scorer)))];
+  const figures = scorers.map((name) => [
+    code(name),
+    ...runs.map((run) => figuresCell(run.scorers.find(({ scorer }) => scorer === name))),
+  ]);
+  const parts = slices.flatMap(({ value, rows: count, runs: ofRuns }) =>
+    [...new Set(ofRuns.flatMap((run) => run.scorers.map(({ scorer }) => scorer)))].map((name) => [
+      code(value),
+      String(count),
+      code(name),
+      ...ofRuns.map((run) => figuresCell(run.scorers.find(({ scorer }) => scorer === name))),
+    ]),
+  );
+  const facts = runs.map((run, index) => [
+    names[index]!,
+    code(run.run_id),
+    run.status,
+    run.model === undefined ? '' : code(run.model),
+    run.prompt === undefined ? '' : code(run.prompt),
+    String(run.predictions),
+    run.tokens === undefined ? '' : String(run.tokens),
+    run.cost === undefined ? '' : String(run.cost),
+  ]);
+  const lines = rows.map((row) => [
+    code(nameOfRow(row)),
+    Object.entries(row.scores)
+      .map(
+        ([name, value]) =>
+          `${code(name)} ${(runs.length > 1 ? (value as unknown[]) : [value]).map(valueCell).join(' → ')}`,
+      )
+      .join('<br>'),
+  ]);
+  const sections = [
+    [`### Evaluation ${code(runs.at(-1)!.evaluation ?? '')}`],
+    missed.map((reason) => `- ❌ ${code(reason)}`),
+    sentences,
+    table(['scorer', ...names], figures),
+    table(['slice', 'rows', 'scorer', ...names], parts),
+    table(['run', 'id', 'status', 'model', 'prompt', 'predictions', 'tokens', 'cost'], facts),
+    warnings.map((warning) => `- ${code(warning)}`),
+    lines.length === 0
+      ? []
+      : [
+          `<details><summary>${pluralize(rows.length, 'row')} of ${total}${comparisons.length > 0 ? ' that changed' : ', the worst first'}</summary>`,
+          '',
+          ...table(['row', 'scores'], lines),
+          '',
+          '</details>',
+        ],
+  ];
+  return `${sections
+    .filter((section) => section.length > 0)
+    .map((section) => section.join('\n'))
+    .join('\n\n')}\n`;
+}
+
+function runName(index: number, count: number): string {
+  if (count === 1) return 'result';
+  return index === 0 ? 'baseline' : count === 2 ? 'this run' : `run ${index + 1}`;
+}
+
+function figuresCell(figures: Parameters<typeof renderFigures>[0] | undefined): string {
+  return figures === undefined ? '' : code(renderFigures(figures));
+}
+
+function valueCell(value: unknown): string {
+  return value === null || value === undefined
+    ? 'none'
+    : code(typeof value === 'string' ? value : JSON.stringify(value));
+}
+
+function table(columns: readonly string[], lines: readonly (readonly string[])[]): string[] {
+  if (lines.length === 0) return [];
+  return [columns, columns.map(() => '---'), ...lines].map(
+    (cells) => `| ${cells.map((cell) => cell.replaceAll('|', '\\|')).join(' | ')} |`,
+  );
+}
+
+/** Returns text as a code span: one line, with more backticks around it than it has in a row. */
+function code(text: string): string {
+  const short = text.length > maxChars ? `${text.slice(0, maxChars)}…` : text;
+  const line = escapeInvisible(short.toWellFormed().replace(/\s/g, ' '));
+  const longest = Math.max(0, ...[...line.matchAll(/`+/g)].map(([run]) => run.length));
+  const fence = '`'.repeat(longest + 1);
+  return longest === 0 ? `${fence}${line || ' '}${fence}` : `${fence} ${line} ${fence}`;
+}

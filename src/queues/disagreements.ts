@@ -1,0 +1,88 @@
+import * as z from 'zod';
+import { appendTo } from '../core/append-to.ts';
+import { canonicalJson } from '../core/json/canonical-json.ts';
+import { countEach } from '../core/statistics/count-each.ts';
+import { rounded } from '../core/statistics/rounded.ts';
+import { valuesByAnnotator } from './given-feedback.ts';
+import type { Judgement } from './judgements.ts';
+import { isFreeText, type QueueField } from './queue-fields.ts';
+import type { JudgedItem } from './queue-summary.ts';
+
+/** A field of an item to which annotators gave different values. */
+export const disagreement = z.object({
+  item_id: z.string(),
+  field: z.string(),
+  values: z.record(z.string(), z.unknown()).describe('By annotator.'),
+  distance: z.number().describe('Between the outermost numbers; otherwise the different values, less one.'),
+});
+export type Disagreement = z.output<typeof disagreement>;
+
+/** Disagreements, the worst first, and the number of those that gold settles, which are not among them. */
+export interface Disagreements {
+  open: Disagreement[];
+  settled: number;
+}
+
+/**
+ * Finds the fields of items on which annotators differ, the worst first: numbers by their distance as a share of the range that
+ * the field's values have, anything else by the share of the pairs of annotators who differ. Fields for any text are left out.
+ */
+export function findDisagreements(
+  judged: readonly JudgedItem[],
+  gold: readonly Judgement[],
+  fields: readonly QueueField[],
+): Disagreements {
+  const texts = new Set(fields.filter(isFreeText).map(({ name }) => name));
+  const settledPlaces = new Set(gold.map(placeOf));
+  const judgedByField = new Map<string, JudgedItem[]>();
+  for (const each of judged) {
+    if (!texts.has(each.judgement.field)) appendTo(judgedByField, each.judgement.field, each);
+  }
+  const found = [...judgedByField.values()].flatMap(disagreementsInField);
+  const open = found.filter(({ place }) => !settledPlaces.has(place)).sort((a, b) => b.share - a.share);
+  return { open: open.map(({ shown }) => shown), settled: found.length - open.length };
+}
+
+function placeOf({ call_id, field }: Judgement): string {
+  return JSON.stringify([call_id, field]);
+}
+
+/** A disagreement, and how bad it is: from 0 to 1. */
+interface Found {
+  shown: Disagreement;
+  place: string;
+  share: number;
+}
+
+function disagreementsInField(judged: readonly JudgedItem[]): Found[] {
+  const numbers = judged.map(({ judgement }) => judgement.value).filter((value) => typeof value === 'number');
+  const range = numbers.length === judged.length ? rangeOf(numbers) : undefined;
+  const byPlace = new Map<string, JudgedItem[]>();
+  for (const each of judged) appendTo(byPlace, placeOf(each.judgement), each);
+  return [...byPlace].flatMap(([place, given]) => {
+    const judgements = given.map(({ judgement }) => judgement);
+    const uses = countEach(judgements.map(({ value }) => canonicalJson(value)));
+    const [first] = given;
+    if (!first || uses.size < 2) return [];
+    const distance = range === undefined ? uses.size - 1 : rangeOf(judgements.map(({ value }) => value as number));
+    const values = valuesByAnnotator(judgements);
+    const shown = { item_id: first.item.id, field: first.judgement.field, values, distance: rounded(distance, 6) };
+    return [{ shown, place, share: range === undefined ? shareOfPairs([...uses.values()]) : distance / range }];
+  });
+}
+
+function rangeOf(numbers: readonly number[]): number {
+  let [min, max] = [Number.POSITIVE_INFINITY, Number.NEGATIVE_INFINITY];
+  for (const number of numbers) {
+    min = Math.min(min, number);
+    max = Math.max(max, number);
+  }
+  return max - min;
+}
+
+/** Returns the share of the pairs that differ, from the uses of each value. */
+function shareOfPairs(uses: readonly number[]): number {
+  const pairs = (count: number): number => count * (count - 1);
+  const total = uses.reduce((sum, count) => sum + count, 0);
+  return 1 - uses.reduce((sum, count) => sum + pairs(count), 0) / pairs(total);
+}

@@ -1,0 +1,39 @@
+import { appendTo } from '../core/append-to.ts';
+import { type Disagreement, findDisagreements } from './disagreements.ts';
+import type { Disputes, ItemPage, ItemPageRequest } from './item-pages.ts';
+import { goldOf, judgementsOf, latestJudgements } from './judgements.ts';
+import { matchingItems } from './matching-items.ts';
+import type { QueueAccess } from './queue-access.ts';
+import { readQueueFields } from './queue-fields.ts';
+import { judgedItems } from './queue-summary.ts';
+import { rememberItems } from './shown-items.ts';
+
+/** Reads a page of the items on which annotators differ and which no gold settles, the worst first. */
+export async function readDisputedPage(
+  { filter: given = {}, limit, offset = 0, include_own_state }: ItemPageRequest,
+  queue: QueueAccess,
+): Promise<ItemPage> {
+  const readAtMs = Date.now();
+  const { items, feedback, filter } = await matchingItems(queue, given, { include_feedback: true, include_own_state });
+  const itemsByCall = new Map(items.map((item) => [item.call_id, item]));
+  const judgements = latestJudgements(judgementsOf(feedback)).filter(({ call_id }) => itemsByCall.has(call_id));
+  const fields = await readQueueFields(queue.id, queue.project, queue.service);
+  const { open } = findDisagreements(judgedItems(items, judgements), goldOf(feedback), fields);
+  const disagreements = new Map<string, Disagreement[]>();
+  for (const each of open) appendTo(disagreements, each.item_id, each);
+  const itemsById = new Map(items.map((item) => [item.id, item]));
+  const disputed = [...disagreements].slice(offset, offset + limit);
+  const page = disputed.map(([id]) => itemsById.get(id)!);
+  return {
+    items: page,
+    feedback,
+    hasMore: disagreements.size > offset + limit,
+    as_of: rememberItems(queue, readAtMs, page),
+    filter,
+    disputes: new Map(disputed.map(([id, list]) => [id, disputesOf(list)])),
+  };
+}
+
+function disputesOf(disagreements: readonly Disagreement[]): Disputes {
+  return Object.fromEntries(disagreements.map(({ field, values }) => [field, values]));
+}
