@@ -77,7 +77,10 @@ function listedArguments(tool: string, { properties = {}, ...schema }: JsonSchem
 }
 
 /** Keywords that only restrict values: heddle refuses what does not fit with a sentence of its own. */
-const restrictions = ['pattern', 'minLength', 'maxLength', 'minItems', 'maxItems', 'minimum', 'maximum'];
+const restrictions = [
+  ...['pattern', 'minLength', 'maxLength', 'minItems', 'maxItems'],
+  ...['minimum', 'maximum', 'exclusiveMinimum'],
+];
 
 /** Reduces the schema of arguments to what a model needs, since it pays for every word on each turn. */
 function forModel(schema: JsonSchema, describedBefore: Set<string>): JsonSchema {

@@ -1,5 +1,6 @@
 import * as z from 'zod';
 import { ownMember } from '../core/json/member-at.ts';
+import { projectId } from './identifiers.ts';
 
 /** One message of a template; its `{name}` placeholders take values of a row. */
 const templateMessage = z.looseObject({
@@ -69,40 +70,114 @@ export function columnOfPlaceholder(name: string, columnMap: LlmJudgeScorer['col
   return name === 'inputs' ? undefined : name;
 }
 
-/** The class of {@link comparisonScorer}. */
+/** The class of {@link comparisonScorer}, {@link combinedScorer}, {@link pairwiseScorer} and {@link endpointScorer}. */
 export const comparisonScorerClass = 'HeddleScorer';
 
-const scorerNames = { name: z.string().nullish(), description: z.string().nullish() };
+const scorerMembers = {
+  name: z.string().nullish(),
+  description: z.string().nullish(),
+  negate: z.boolean().nullish().describe('Passes what would fail, and fails what would pass.'),
+};
 const expected = z.string().describe('Column with the expected value.');
 const ignore_case = z.boolean().nullish();
+const jsonSchema = z.record(z.string(), z.unknown());
+const limit = z.number().positive();
+
+/** Returns the schema of the scorers of one kind. */
+function scorerOf<Kind extends string, Members extends z.ZodRawShape>(kind: Kind, members: Members) {
+  return z.looseObject({ ...scorerMembers, kind: z.literal(kind), ...members });
+}
+
+/** A tool call that an output must have. */
+const expectedToolCall = z.looseObject({
+  name: z.string(),
+  arguments: jsonSchema.nullish().describe('JSON Schema of the arguments; any by default.'),
+});
 
 /**
  * A scorer that needs no model: each output passes or fails. Values that are no strings are compared as their canonical
  * JSON, and white space around text does not count.
  */
 export const comparisonScorer = z.discriminatedUnion('kind', [
-  z.looseObject({ ...scorerNames, kind: z.literal('equals'), expected, ignore_case }),
-  z.looseObject({ ...scorerNames, kind: z.literal('contains'), expected, ignore_case }),
-  z.looseObject({
-    ...scorerNames,
-    kind: z.literal('matches'),
+  scorerOf('equals', { expected, ignore_case }),
+  scorerOf('contains', { expected, ignore_case }),
+  scorerOf('matches', {
     pattern: z.string().describe('Regular expression that some part of the output must match.'),
     ignore_case,
   }),
-  z.looseObject({
-    ...scorerNames,
-    kind: z.literal('number_within'),
+  scorerOf('number_within', {
     expected,
     tolerance: z.number().min(0).describe('Greatest difference from the expected number that passes.'),
   }),
-  z.looseObject({ ...scorerNames, kind: z.literal('json_valid') }),
+  scorerOf('text_within', {
+    expected,
+    tolerance: z.number().min(0).describe('Most characters to insert, delete or replace.'),
+    ignore_case,
+  }),
+  scorerOf('json_valid', {}),
+  scorerOf('json_schema', {
+    schema: jsonSchema.describe('JSON Schema that the output, or the JSON in its text, must fit.'),
+  }),
+  scorerOf('tool_calls', {
+    calls: z.array(expectedToolCall).describe('Tool calls that the output must have; none of others with exact.'),
+    ordered: z.boolean().nullish().describe('They must come in this order.'),
+    exact: z.boolean().nullish(),
+  }),
+  scorerOf('latency_within', { limit: limit.describe('Seconds.') }),
+  scorerOf('cost_within', { limit: limit.describe('USD, by the stored prices of the models.') }),
 ]);
 export type ComparisonScorer = z.infer<typeof comparisonScorer>;
+
+/** A scorer that joins the scores of others. */
+export const combinedScorer = z.looseObject({
+  ...scorerMembers,
+  kind: z.enum(['all_of', 'any_of']),
+  scorers: z.array(z.string()).min(1).max(20).describe('References to the scorers.'),
+  weights: z.array(z.number().min(0)).nullish().describe('Weights of the scorers in their order; 1 by default.'),
+  threshold: limit
+    .max(1)
+    .nullish()
+    .describe('Share of the weights that must pass; by default all of them, or for any_of any.'),
+});
+export type CombinedScorer = z.infer<typeof combinedScorer>;
+
+/** A judge that compares the output with a value of the row, without knowing which is which. */
+export const pairwiseScorer = z.looseObject({
+  ...scorerMembers,
+  kind: z.literal('pairwise'),
+  model: z.union([z.string(), llmModel]).describe('The stored model, or the reference to it.'),
+  prompt: z.string().describe('{first} and {second} stand for the two answers, any other name for a column.'),
+  expected: z.string().describe('Column with the other answer.'),
+  seed: z.int().nullish().describe('Draws which answer comes first.'),
+  both_orders: z.boolean().nullish().describe('Asks twice, the second time in the other order.'),
+});
+export type PairwiseScorer = z.infer<typeof pairwiseScorer>;
+
+/** A scorer that is a program of the user, at an address that the settings of the service name. */
+export const endpointScorer = z.looseObject({
+  ...scorerMembers,
+  kind: z.literal('endpoint'),
+  endpoint: z.string().describe('Name of the address in the settings.'),
+});
+export type EndpointScorer = z.infer<typeof endpointScorer>;
 
 /** A scorer that heddle can run. */
 export type RunnableScorer =
   | { type: 'judge'; scorer: LlmJudgeScorer }
-  | { type: 'comparison'; scorer: ComparisonScorer };
+  | { type: 'comparison'; scorer: ComparisonScorer }
+  | { type: 'combined'; scorer: CombinedScorer }
+  | { type: 'pairwise'; scorer: PairwiseScorer }
+  | { type: 'endpoint'; scorer: EndpointScorer };
+
+/** The kinds of scorers of the class {@link comparisonScorerClass}. */
+export type HeddleScorerKind = Exclude<RunnableScorer, { type: 'judge' }>['scorer']['kind'];
+
+const typesOfHeddle = [
+  ['comparison', comparisonScorer],
+  ['combined', combinedScorer],
+  ['pairwise', pairwiseScorer],
+  ['endpoint', endpointScorer],
+] as const;
 
 const classed = z.looseObject({ _class_name: z.string() });
 
@@ -115,9 +190,10 @@ export function parseScorer(val: unknown): RunnableScorer | undefined {
     const { data: scorer } = llmJudgeScorer.safeParse(val);
     return scorer && { type: 'judge', scorer };
   }
-  if (className === comparisonScorerClass) {
-    const { data: scorer } = comparisonScorer.safeParse(val);
-    return scorer && { type: 'comparison', scorer };
+  if (className !== comparisonScorerClass) return undefined;
+  for (const [type, schema] of typesOfHeddle) {
+    const { data: scorer } = schema.safeParse(val);
+    if (scorer) return { type, scorer } as RunnableScorer;
   }
   return undefined;
 }
@@ -127,3 +203,25 @@ export function parseLlmModel(val: unknown): LlmModel | undefined {
   const className = classed.safeParse(val).data?._class_name;
   return className === llmModelClass ? llmModel.safeParse(val).data : undefined;
 }
+
+/** Rows or calls that a scorer is tried on. */
+export const maxTried = 20;
+
+export const tryScorerRequest = z.object({
+  project_id: projectId,
+  scorer: z.record(z.string(), z.unknown()).describe('Value of the scorer, as it would be stored.'),
+  rows: z
+    .array(z.record(z.string(), z.unknown()))
+    .max(maxTried)
+    .nullish()
+    .describe('Rows with the member output. One with call_id and no output stands for the recorded call.'),
+});
+
+export const tryScorerResponse = z.looseObject({
+  results: z.array(
+    z.looseObject({
+      output: z.unknown().optional(),
+      exception: z.string().nullish().describe('Why there is no score.'),
+    }),
+  ),
+});

@@ -4,11 +4,11 @@ import { withFallback } from '../client/with-fallback.ts';
 import { fillPlaceholders, messagesOfPrompt, templateTexts } from '../contract/prompts.ts';
 import { parseReference } from '../contract/references.ts';
 import {
-  type ComparisonScorer,
   type LlmJudgeScorer,
   type LlmModel,
   parseLlmModel,
   parseScorer,
+  type RunnableScorer,
 } from '../contract/scorers.ts';
 import { appendTo } from '../core/append-to.ts';
 import { concurrently } from '../core/concurrently.ts';
@@ -154,24 +154,50 @@ export async function drawRows(dataset: DatasetRows, { n, seed }: RowSample): Pr
 }
 
 /** Reads the scorers of an evaluation. */
-export async function readScorers({ val }: FoundEvaluation, service: ServiceClient): Promise<EvaluationScorers> {
-  const references = Array.isArray(val.scorers) ? val.scorers : [];
+export function readScorers({ val }: FoundEvaluation, service: ServiceClient): Promise<EvaluationScorers> {
+  return readScorersOf(Array.isArray(val.scorers) ? val.scorers : [], service);
+}
+
+/** Reads scorers, with the judges that are parts of others. */
+export async function readScorersOf(
+  references: readonly unknown[],
+  service: ServiceClient,
+): Promise<EvaluationScorers> {
   const read = await concurrently(references, concurrentReads, async (text: unknown) => {
     const name = nameInReference(String(text));
     const scorer = parseScorer(await readValue(text, service));
-    return { name, scorer, judge: scorer?.type === 'judge' && (await readJudge(name, scorer.scorer, service)) };
+    return { name, scorer, ...(await readParts(name, scorer, service)) };
   });
   return {
-    judges: read.flatMap(({ judge }) => (judge ? [judge] : [])),
-    comparisons: read.flatMap(({ name, scorer }) =>
-      scorer?.type === 'comparison' ? [{ name, column: expectedColumnOf(scorer.scorer) }] : [],
-    ),
+    judges: read.flatMap(({ judges }) => judges),
+    comparisons: read.flatMap(({ comparisons }) => comparisons),
     unknown: read.flatMap(({ name, scorer }) => (scorer ? [] : [name])),
   };
 }
 
-function expectedColumnOf(scorer: ComparisonScorer): string | undefined {
-  return scorer.kind === 'matches' || scorer.kind === 'json_valid' ? undefined : scorer.expected;
+/** Reads the judges that a scorer asks, one for each request, and the columns it compares with. The service reports what does not exist. */
+async function readParts(
+  name: string,
+  scorer: RunnableScorer | undefined,
+  service: ServiceClient,
+): Promise<Pick<EvaluationScorers, 'judges' | 'comparisons'>> {
+  if (scorer === undefined) return { judges: [], comparisons: [] };
+  if (scorer.type === 'judge') return { judges: [await readJudge(name, scorer.scorer, service)], comparisons: [] };
+  const column = 'expected' in scorer.scorer ? String(scorer.scorer.expected) : undefined;
+  const comparisons = [{ name, column }];
+  if (scorer.type === 'combined') {
+    const parts = await readScorersOf(scorer.scorer.scorers, service);
+    return {
+      judges: parts.judges,
+      comparisons: [...comparisons, ...parts.comparisons.map((part) => ({ ...part, name }))],
+    };
+  }
+  if (scorer.type !== 'pairwise') return { judges: [], comparisons };
+  const { model, prompt, both_orders } = scorer.scorer;
+  // The two answers are no columns of the row.
+  const scoring_prompt = prompt.replaceAll(/\{(first|second)\}/g, '{output}');
+  const judge = await readJudge(name, { model, scoring_prompt }, service);
+  return { judges: both_orders ? [judge, judge] : [judge], comparisons };
 }
 
 /** Reads the messages of a judge. The service reports what does not exist. */

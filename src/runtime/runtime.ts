@@ -11,6 +11,7 @@ import { version } from '../core/version.ts';
 import { instructionsFor } from '../mcp/instructions.ts';
 import type { McpServerOptions } from '../mcp/server.ts';
 import type { ModelProviderOptions } from '../service/inference/model-provider.ts';
+import type { ScorerEndpointsOptions } from '../service/inference/scorer-endpoints.ts';
 import type { RunningService } from '../service/start-service.ts';
 import type { ResolvedSettings } from '../settings/resolve-settings.ts';
 import type { Credentials } from '../settings/secrets/credentials.ts';
@@ -194,6 +195,7 @@ async function startEmbedded(
     boardKey,
     sample: true,
     modelProvider: modelProviderOf(values),
+    scorerEndpoints: scorerEndpointsOf(values),
     log,
   });
   const basic = { username: account.name, password: account.password };
@@ -204,6 +206,12 @@ async function startEmbedded(
 export function modelProviderOf(values: SettingValues): ModelProviderOptions | undefined {
   const { modelProviderUrl: url, modelProviderKey: key } = values;
   return url === undefined ? undefined : { url, key, proxies: values };
+}
+
+/** Returns the programs that score which the settings name. */
+export function scorerEndpointsOf(values: SettingValues): ScorerEndpointsOptions | undefined {
+  const { scorerEndpoints: addresses } = values;
+  return addresses === undefined ? undefined : { addresses: new Map(addresses), proxies: values };
 }
 
 /** Returns where the embedded service keeps its data: the URL of a database, or a file. */

@@ -10,6 +10,8 @@ import { ensureSampleProject } from './admin/sample-project.ts';
 import { createApp } from './http/app.ts';
 import { createAuthenticator } from './http/authenticator.ts';
 import { ModelProvider, type ModelProviderOptions } from './inference/model-provider.ts';
+import { ScorerEndpoints, type ScorerEndpointsOptions } from './inference/scorer-endpoints.ts';
+import { storeFeedback } from './operations/feedback.ts';
 import { MemoryPool } from './request-budget.ts';
 import { EvaluationRunner, type RunnerLimits } from './runs/evaluation-runner.ts';
 import { openDatabase } from './storage/open-database.ts';
@@ -50,6 +52,8 @@ export interface ServiceOptions {
   pages?: ((request: IncomingMessage, response: ServerResponse) => Promise<void> | undefined) | undefined;
   /** Runs inference; the built-in echo model does when absent. */
   modelProvider?: ModelProviderOptions | undefined;
+  /** Programs of the user that score. */
+  scorerEndpoints?: ScorerEndpointsOptions | undefined;
   /** Adds the sample project `demo/support` if it is missing. */
   sample?: boolean;
   /** Time limits of the evaluations that this process runs. */
@@ -81,7 +85,16 @@ export async function startService(options: ServiceOptions): Promise<RunningServ
     const { log = () => {}, evaluation } = options;
     const modelProvider = options.modelProvider && new ModelProvider(options.modelProvider);
     const memoryPool = new MemoryPool();
-    const runner = new EvaluationRunner({ database, modelProvider, memoryPool, log, ...evaluation });
+    const scorerEndpoints = new ScorerEndpoints(options.scorerEndpoints);
+    const runner = new EvaluationRunner({
+      database,
+      modelProvider,
+      memoryPool,
+      log,
+      scorerEndpoints,
+      storeFeedback,
+      ...evaluation,
+    });
     const authenticate = createAuthenticator(database, options.account, options.boardKey);
     const app = createApp({ database, modelProvider, runner, memoryPool, authenticate, log });
     // Node itself reads and drops the rest of a refused body; the listener would reset the connection of a slow client.

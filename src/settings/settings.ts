@@ -101,6 +101,15 @@ function asList(text: string): readonly string[] {
   return words.filter((word) => word !== '');
 }
 
+/** Parses names with the URLs that they stand for. */
+function asEndpoints(text: string): readonly (readonly [name: string, url: string])[] {
+  return asList(text).map((word) => {
+    const at = word.indexOf('=');
+    if (at < 1) throw new Error('must have the shape NAME=URL, with commas between several');
+    return [word.slice(0, at), asHttpUrl(word.slice(at + 1))] as const;
+  });
+}
+
 function asOneOf<const T extends string>(words: readonly T[]): (text: string) => T {
   return (text) => {
     const word = words.find((candidate) => candidate === text);
@@ -333,6 +342,11 @@ export const settingDefinitions = {
     secret: true,
     help: 'API key of the model provider',
     parse: asHeaderToken,
+  }),
+  scorerEndpoints: setting({
+    environment: 'HEDDLE_SCORER_ENDPOINTS',
+    help: 'programs of your own that score outputs for the embedded service, like tone=http://127.0.0.1:9000/score, separated by commas; scorers of the kind endpoint name them',
+    parse: asEndpoints,
   }),
   httpsProxy: setting({
     environment: 'HTTPS_PROXY',

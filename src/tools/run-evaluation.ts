@@ -1,12 +1,14 @@
 import * as z from 'zod';
+import type { ServiceClient } from '../client/service-client.ts';
 import { withFallback } from '../client/with-fallback.ts';
-import type { BodyOf } from '../contract/endpoints.ts';
+import type { BodyOf, ResultOf } from '../contract/endpoints.ts';
+import { maxScoredCalls, runLimits } from '../contract/evaluations.ts';
 import { splitProjectId } from '../contract/identifiers.ts';
 import { classMembers } from '../contract/objects.ts';
 import { findPlaceholders, templateTexts } from '../contract/prompts.ts';
 import { objectReference, parseReference } from '../contract/references.ts';
 import { llmModelClass } from '../contract/scorers.ts';
-import { HeddleError } from '../core/errors.ts';
+import { HeddleError, invalidArgument } from '../core/errors.ts';
 import { rounded } from '../core/statistics/rounded.ts';
 import { baselineId, storeBaseline } from '../evaluations/baselines.ts';
 import { checkPlaceholders } from '../evaluations/check-placeholders.ts';
@@ -19,10 +21,12 @@ import {
   type RunPlan,
   readDataset,
   readScorers,
+  readScorersOf,
   readTemplate,
   runPlan,
 } from '../evaluations/evaluation-plan.ts';
 import { type FoundEvaluation, findEvaluation } from '../evaluations/find-evaluation.ts';
+import { findScorers } from '../evaluations/find-scorers.ts';
 import { followRun, type RunStatus } from '../evaluations/follow-run.ts';
 import {
   readFigures,
@@ -34,7 +38,11 @@ import {
 } from '../evaluations/read-run-results.ts';
 import { renderRuns, renderRunTable } from '../evaluations/render-runs.ts';
 import { figuresOf } from '../evaluations/score-figures.ts';
+import { readAllItems } from '../queues/read-items.ts';
+import { findQueueId } from '../queues/require-queue.ts';
+import { type CallsFilterArgument, callsFilterArgument, selectCalls } from '../records/calls-query.ts';
 import { derivedName } from '../records/derived-name.ts';
+import { knownProjects } from '../records/require-project.ts';
 import { checkModels } from '../records/unlisted-model.ts';
 import { cell } from '../text/compact-table.ts';
 import { pluralize } from '../text/page.ts';
@@ -48,6 +56,7 @@ const maxConcurrency = 64;
 const maxSampledRows = 10_000;
 /** Rows of a run whose trials are read for its figures; those of a larger run are the ones that the service computes. */
 const maxReadRows = 1000;
+const maxScorers = 50;
 
 /** Time that is left for the result when the waiting ends, at most, and as a share of the time of the call. */
 const maxReserveMs = 10_000;
@@ -57,7 +66,7 @@ const input = z
   .strictObject({
     evaluation: z.string().min(1).optional().describe('Name or reference.'),
     model: z.string().min(1).optional().describe('Id of a model, or reference to a stored one.'),
-    prompt: z.string().min(1).optional().describe('Text with {column} placeholders, or reference to a stored prompt.'),
+    prompt: z.string().min(1).optional().describe('Text with {column}, or reference to a stored prompt.'),
     messages: z.array(z.looseObject({})).min(1).optional().describe('Instead of prompt.'),
     sample: z
       .strictObject({
@@ -71,27 +80,86 @@ const input = z
       .optional()
       .describe('Run n random rows.'),
     concurrency: z.int().min(1).max(maxConcurrency).optional(),
-    run_id: z.string().min(1).max(256).optional().describe('Continues waiting.'),
     baseline: z.string().min(1).max(64).optional().describe('Name for the run, like main.'),
+    run_id: z.string().min(1).max(256).optional().describe('Alone: waits.'),
+    score_again: z.boolean().optional(),
+    only: z.enum(['errors']).optional().describe('Asks again what failed.'),
+    calls: z
+      .strictObject({
+        ids: z.array(z.string().min(1)).min(1).max(maxScoredCalls).optional(),
+        filter: z.record(z.string(), z.unknown()).optional().describe('As in query_calls.'),
+        queue_id: z.string().min(1).optional(),
+      })
+      .optional()
+      .describe('As in {ids}, {queue_id} or {filter} of query_calls.'),
+    scorers: z.array(z.string().min(1)).min(1).max(maxScorers).optional().describe("Default: the evaluation's."),
+    budget: runLimits.optional().describe('As in {requests, tokens, usd}.'),
     project_id: projectArgument('Project of the evaluation'),
     dry_run: z.boolean().optional(),
     confirm: z.boolean().optional().describe('The user has agreed.'),
   })
-  .superRefine(({ run_id, baseline: _name, project_id: _, ...rest }, context) => {
-    const refuse = (message: string): void => context.addIssue({ code: 'custom', message });
-    const { evaluation, model, prompt, messages } = rest;
-    if (run_id !== undefined) {
-      const others = Object.entries(rest).flatMap(([name, value]) => (value === undefined ? [] : [name]));
-      if (others.length > 0) refuse(`run_id continues waiting, so it cannot be combined with ${others.join(', ')}`);
-      return;
-    }
-    if (evaluation === undefined || model === undefined) return refuse('needs evaluation and model, or run_id');
-    if (prompt !== undefined && messages !== undefined) refuse('has both prompt and messages');
-    const isStored = parseReference(model) !== undefined;
-    const hasMessages = prompt !== undefined || messages !== undefined;
-    if (!isStored && !hasMessages) refuse('needs prompt or messages, unless model is the reference to a stored model');
-    if (isStored && hasMessages) refuse('has a stored model, whose own messages would be ignored');
+  .superRefine(({ project_id: _, ...args }, context) => {
+    const message = faultOf(args);
+    if (message !== undefined) context.addIssue({ code: 'custom', message });
   });
+
+/** What a call of the tool does, and the arguments that it can have for that. */
+const uses = {
+  run: [
+    'evaluation',
+    'model',
+    'prompt',
+    'messages',
+    'sample',
+    'concurrency',
+    'baseline',
+    'budget',
+    'dry_run',
+    'confirm',
+  ],
+  wait: ['run_id', 'baseline'],
+  score_again: ['run_id', 'score_again', 'scorers', 'concurrency', 'budget', 'dry_run', 'confirm'],
+  only: ['run_id', 'only', 'concurrency', 'budget', 'dry_run', 'confirm'],
+  calls: ['calls', 'scorers', 'evaluation', 'concurrency', 'budget', 'dry_run', 'confirm'],
+} as const satisfies Record<string, string[]>;
+
+type Use = keyof typeof uses;
+type Arguments = Omit<z.output<typeof input>, 'project_id'>;
+
+function useOf({ run_id, score_again, only, calls }: Arguments): Use {
+  if (calls) return 'calls';
+  if (score_again) return 'score_again';
+  if (only) return 'only';
+  return run_id === undefined ? 'run' : 'wait';
+}
+
+/** Returns what is wrong with arguments that their schemas cannot express. */
+function faultOf(args: Arguments): string | undefined {
+  const use = useOf(args);
+  const allowed: readonly string[] = uses[use];
+  const others = Object.entries(args).flatMap(([name, value]) =>
+    value === undefined || value === false || allowed.includes(name) ? [] : [name],
+  );
+  if (others.length > 0) {
+    const name = use === 'run' ? 'a run' : use === 'wait' ? 'run_id continues waiting, so it' : use;
+    return `${name} cannot be combined with ${others.join(', ')}`;
+  }
+  const { run_id, evaluation, model, prompt, messages, calls, scorers } = args;
+  if (use === 'calls') {
+    const given = [calls!.ids, calls!.filter, calls!.queue_id].filter((value) => value !== undefined);
+    if (given.length !== 1) return 'calls needs one of ids, filter and queue_id';
+    return scorers === undefined && evaluation === undefined
+      ? 'calls needs scorers, or an evaluation with some'
+      : undefined;
+  }
+  if (use !== 'run') return run_id === undefined ? `${use} needs run_id` : undefined;
+  if (evaluation === undefined || model === undefined) return 'needs evaluation and model, or run_id';
+  if (prompt !== undefined && messages !== undefined) return 'has both prompt and messages';
+  const isStored = parseReference(model) !== undefined;
+  const hasMessages = prompt !== undefined || messages !== undefined;
+  if (!isStored && !hasMessages) return 'needs prompt or messages, unless model is the reference to a stored model';
+  return isStored && hasMessages ? 'has a stored model, whose own messages would be ignored' : undefined;
+}
 
 const output = z.object({
   ...runWithFigures.partial().shape,
@@ -115,16 +183,31 @@ export const runEvaluationTool = defineTool({
   name: 'run_evaluation',
   title: 'Run an evaluation',
   groups: ['evaluation'],
-  uses: ['evaluateModel', 'evaluationStatus'],
-  description: `Asks a model for each row of an evaluation and scores the answers. Waits, and returns run_id and figures. More than ${maxUnconfirmed} requests to models, judges included, need the user's agreement; dry_run estimates. Cancelling the call cancels the run.
+  uses: ['evaluateModel', 'evaluationStatus', 'rescoreEvaluation', 'resumeEvaluation', 'scoreCalls'],
+  description: `Asks a model for each row of an evaluation and scores the answers; or scores recorded calls or an earlier run. More than ${maxUnconfirmed} requests to models and judges need the user's agreement; dry_run estimates. Cancelling the call cancels the run.
 Example: {"evaluation":"Support answers","model":"heddle/echo","prompt":"Answer briefly: {question}"}`,
   hints: { readOnlyHint: false, destructiveHint: false, idempotentHint: false, openWorldHint: true },
   input,
   output,
 
-  async run({ run_id, baseline, evaluation, model, concurrency, dry_run = false, confirm = false, ...args }, context) {
+  async run(call, context) {
+    const {
+      run_id,
+      baseline,
+      evaluation,
+      model,
+      concurrency,
+      budget,
+      dry_run = false,
+      confirm = false,
+      ...args
+    } = call;
     const project = projectOf(args, context);
-    if (run_id !== undefined) return waitForRun(run_id, project, { baseline }, context);
+    const use = useOf(call);
+    if (use === 'wait') return waitForRun(run_id!, project, { baseline }, context);
+    if (budget && (await knownProjects(context.service)) === undefined) throw budgetUnknown();
+    const limits = { ...(concurrency !== undefined && { concurrency }), ...(budget && { budget }) };
+    if (use !== 'run') return scoreOutputs(use, { ...call, limits }, project, context);
     const found = await findEvaluation(evaluation!, project, context.service);
     if (baseline !== undefined) baselineId(baseline, found.name);
     const prepared = await prepare(found, model!, { ...args, confirm }, context);
@@ -153,7 +236,8 @@ Example: {"evaluation":"Support answers","model":"heddle/echo","prompt":"Answer 
     }
     const evaluation_ref = await storeEvaluation(found, prepared, context);
     const model_ref = prepared.model_ref ?? (await storeModel(model!, prepared.messages, project, context));
-    const started = await start({ project_id: project, evaluation_ref, model_ref, concurrency }, context);
+    const request = { project_id: project, evaluation_ref, model_ref, ...limits };
+    const started = await start(evaluation_ref, (client) => client.call('evaluateModel', { body: request }), context);
     const left = started.left_out_scorers?.map(({ scorer, reason }) => `Left out: ${scorer}, ${reason}`) ?? [];
     const all = [...warnings, ...left.filter((line) => !warnings.includes(line))];
     return waitForRun(
@@ -194,6 +278,172 @@ Example: {"evaluation":"Support answers","model":"heddle/echo","prompt":"Answer 
     return [...lines, ...warnings.map(cell), ...(next === undefined ? [] : [next])].join('\n');
   },
 });
+
+interface ScoringArguments extends Arguments {
+  limits: Pick<BodyOf<'evaluateModel'>, 'concurrency' | 'budget'>;
+}
+
+/** Starts a run on outputs that exist: of recorded calls, or of an earlier run, of which it may ask for those that failed. */
+async function scoreOutputs(
+  use: Exclude<Use, 'run' | 'wait'>,
+  { run_id, calls, scorers, evaluation, limits, dry_run = false, confirm = false }: ScoringArguments,
+  project: string,
+  context: ToolContext,
+): Promise<RunResult> {
+  const { service } = context;
+  const earlier = run_id === undefined ? undefined : await readRun(run_id, project, context);
+  // The evaluation of an earlier run may have been deleted, and matters only for its scorers and its rows.
+  const ofEvaluation = evaluation ?? (scorers ? undefined : earlier?.evaluation);
+  const found = ofEvaluation ? await findEvaluation(ofEvaluation, project, service) : undefined;
+  if (use === 'only') {
+    const plan = await planOfMissing(found, run_id!, project, context);
+    if (dry_run) return { status: 'dry_run', ...plan };
+    if (!confirm) requireConsentTo(plan, `Ask again what failed in the run ${run_id}`, 'set a budget', context);
+    const started = await start(
+      found?.reference,
+      (client) => client.call('resumeEvaluation', { body: { project_id: project, call_id: run_id!, ...limits } }),
+      context,
+    );
+    return waitForScores(started, project, {}, context);
+  }
+  const scorer_refs = scorers ? await findScorers(scorers, project, service) : (found?.val.scorers as string[]);
+  if (!Array.isArray(scorer_refs) || scorer_refs.length === 0) {
+    throw invalidArgument('scorers', {
+      fault: 'The evaluation has no scorers',
+      hint: 'Pass scorers: names or references that list_objects with kind scorer returns.',
+    });
+  }
+  const read = await readScorersOf(scorer_refs, service);
+  const callIds = calls && (await callIdsOf(calls, project, context));
+  const rows = callIds?.length ?? (await countPredictions(run_id!, project, context));
+  const plan = { rows, model_requests: 0, judge_requests: rows * read.judges.length };
+  if (dry_run) return { status: 'dry_run', ...plan };
+  if (!confirm) {
+    requireConsentTo(
+      plan,
+      `Score ${pluralize(rows, 'output')}`,
+      callIds ? 'score fewer calls' : 'choose scorers that compare',
+      context,
+    );
+  }
+  const request = { project_id: project, scorer_refs, ...limits };
+  const evaluation_ref = found?.reference;
+  const send = (client: ServiceClient) =>
+    callIds
+      ? client.call('scoreCalls', {
+          body: { ...request, call_ids: callIds, ...(evaluation_ref && { evaluation_ref }) },
+        })
+      : client.call('rescoreEvaluation', { body: { ...request, source_evaluation_run_id: run_id! } });
+  const started = await start(evaluation_ref, send, context);
+  return waitForScores(started, project, { predictions: rows }, context);
+}
+
+type Requests = Pick<RunPlan, 'rows' | 'model_requests' | 'judge_requests'>;
+
+/** Requires the user's consent to more requests than are sent without it. */
+function requireConsentTo(plan: Requests, what: string, alternative: string, context: ToolContext): void {
+  if (plan.model_requests + plan.judge_requests <= maxUnconfirmed) return;
+  const requests = requestsOf(plan);
+  requireConsent(
+    { question: `${what}: ${requests}?`, reason: `${requests} need the user's agreement`, alternative },
+    context,
+  );
+}
+
+/** Returns how many requests it takes at most to ask again what failed in a run or is missing. */
+async function planOfMissing(
+  found: FoundEvaluation | undefined,
+  run_id: string,
+  project: string,
+  context: ToolContext,
+): Promise<Requests> {
+  const { figures } = await readFigures([run_id], project, context);
+  const { predictions = 0, errors = 0 } = figures.get(run_id) ?? {};
+  // Without an evaluation, the run scored recorded calls, and asks no model for them.
+  if (!found) return { rows: predictions, model_requests: 0, judge_requests: 0 };
+  const [dataset, { judges }] = await Promise.all([
+    readDataset(found, context.service),
+    readScorers(found, context.service),
+  ]);
+  const model_requests = Math.max(0, dataset.count * trialsOf(found) - predictions + errors);
+  return { rows: dataset.count, model_requests, judge_requests: model_requests * judges.length };
+}
+
+function trialsOf({ val }: FoundEvaluation): number {
+  return Number.isInteger(val.trials) ? Math.max(1, val.trials as number) : 1;
+}
+
+/** Waits for a run of scorers; a service that only writes feedback has none. */
+async function waitForScores(
+  { call_id, left_out_scorers }: Pick<ResultOf<'scoreCalls'>, 'call_id' | 'left_out_scorers'>,
+  project: string,
+  facts: Partial<RunResult>,
+  context: ToolContext,
+): Promise<RunResult> {
+  const warnings = left_out_scorers?.map(({ scorer, reason }) => `Left out: ${scorer}, ${reason}`) ?? [];
+  const all = { ...facts, ...(warnings.length > 0 && { warnings }) };
+  if (call_id) return waitForRun(call_id, project, all, context, { isNew: true });
+  return { status: 'running', ...all, next: 'The scores arrive as feedback on the calls.' };
+}
+
+/** @throws HeddleError `not_found` for an unknown run. */
+async function readRun(run_id: string, project: string, { service }: ToolContext) {
+  const query = { evaluation_run_ids: [run_id] };
+  const [run] = await service.call('listEvaluationRuns', { path: splitProjectId(project), query });
+  if (!run) throw unknownRun(run_id, project);
+  return run;
+}
+
+async function countPredictions(run_id: string, project: string, context: ToolContext): Promise<number> {
+  const { figures } = await readFigures([run_id], project, context);
+  return figures.get(run_id)?.predictions ?? 0;
+}
+
+/** Returns the ids of the calls that the argument selects. @throws HeddleError when there are none or too many. */
+async function callIdsOf(
+  { ids, filter, queue_id }: NonNullable<Arguments['calls']>,
+  project: string,
+  { service }: ToolContext,
+): Promise<string[]> {
+  if (ids) return [...new Set(ids)];
+  const found = queue_id
+    ? (await readAllItems({ id: await findQueueId(queue_id, project, service), project, service }, {})).items
+    : await service.call('queryCalls', {
+        body: {
+          project_id: project,
+          ...(await selectCalls(checkedFilter(filter), project, service)).matching,
+          sort_by: [{ field: 'started_at', direction: 'desc' }],
+          columns: ['id'],
+          limit: maxScoredCalls + 1,
+        },
+      });
+  const callIds = found.map((one) => ('call_id' in one ? String(one.call_id) : one.id));
+  const fault = callIds.length === 0 ? 'No call matches' : `More than ${maxScoredCalls} calls match`;
+  if (callIds.length > 0 && callIds.length <= maxScoredCalls) return callIds;
+  throw invalidArgument('calls', {
+    consequence: 'Nothing was started',
+    fault,
+    hint: 'query_calls shows what a filter matches.',
+  });
+}
+
+function checkedFilter(filter: unknown): CallsFilterArgument {
+  const { data, error } = callsFilterArgument.safeParse(filter);
+  if (data) return data;
+  throw invalidArgument('calls.filter', {
+    consequence: 'Nothing was started',
+    fault: z.prettifyError(error).replaceAll('\n', ' '),
+    hint: `Its members are those of the filter of query_calls: ${Object.keys(callsFilterArgument.shape).join(', ')}.`,
+  });
+}
+
+function budgetUnknown(): HeddleError {
+  return new HeddleError({
+    code: 'unsupported',
+    message: "Nothing was started: only heddle's own service keeps a budget.",
+    hint: 'Leave the budget out, and limit the run with sample.',
+  });
+}
 
 /** Returns the numbers of requests of a run as text, like `60 requests to the model and 300 to judges (360 in all)`. */
 function requestsOf({ model_requests, judge_requests }: Pick<RunPlan, 'model_requests' | 'judge_requests'>): string {
@@ -256,7 +506,7 @@ async function prepare(
     { consequence: 'Nothing was started', confirm },
     context,
   );
-  const trials = Number.isInteger(found.val.trials) ? Math.max(1, found.val.trials as number) : 1;
+  const trials = trialsOf(found);
   const { unknown, comparisons } = scorers;
   const warnings = [
     ...(unknown.length === 0
@@ -266,10 +516,7 @@ async function prepare(
     ...(findPlaceholders(templateTexts(template)).names.length > 0
       ? []
       : ['The messages have no {column} placeholder, so the model is asked the same for every row.']),
-    ...(await comparisonWarning(
-      comparisons.map(({ name }) => name),
-      context.service,
-    )),
+    ...(await comparisonWarning([...new Set(comparisons.map(({ name }) => name))], context.service)),
   ];
   return {
     messages: template,
@@ -340,16 +587,23 @@ async function storeModel(
  * Starts a run. It is not broken off when the call is cancelled, because the run could then be neither followed nor cancelled.
  * @throws HeddleError that says how to find out whether the run was started.
  */
-async function start(request: BodyOf<'evaluateModel'>, { service }: ToolContext) {
+async function start<Started>(
+  evaluation: string | undefined,
+  send: (service: ServiceClient) => Promise<Started>,
+  { service }: ToolContext,
+): Promise<Started> {
   service.signal?.throwIfAborted();
   try {
-    return await service.withSignal(undefined).call('evaluateModel', { body: request });
+    return await send(service.withSignal(undefined));
   } catch (error) {
     const mayHaveStarted =
       error instanceof HeddleError &&
       ['timeout', 'network', 'service_unavailable', 'bad_response'].includes(error.code);
     if (!mayHaveStarted) throw error;
-    const hint = `${error.hint} Call read_evaluation with evaluation ${JSON.stringify(request.evaluation_ref)}: its newest run is this one, if it was started.`;
+    const found = evaluation
+      ? ` Call read_evaluation with evaluation ${JSON.stringify(evaluation)}: its newest run is this one, if it was started.`
+      : '';
+    const hint = `${error.hint}${found}`;
     throw new HeddleError({ ...error, message: error.message, hint });
   }
 }
@@ -360,9 +614,9 @@ async function waitForRun(
   project: string,
   facts: Partial<RunResult>,
   context: ToolContext,
+  { isNew = facts.evaluation_ref !== undefined } = {},
 ): Promise<RunResult> {
   const { service } = context;
-  const isNew = facts.evaluation_ref !== undefined;
   // A client that gives up before the first look knows the run from here.
   context.progress({ done: 0, unit: 'predictions', run_id });
   const reserveMs = Math.min(maxReserveMs, service.remainingMs * reserveShare);
@@ -426,6 +680,10 @@ async function resultOf(
   if (isNamed) await storeBaseline({ name: baseline, run_id, evaluation }, project, service);
   const isRefused = baseline !== undefined && !isNamed && !isRunning;
   const again = { run_id, ...(baseline !== undefined && { baseline }) };
+  const hasFailed = !isRunning && status !== 'complete' && (await knownProjects(service)) !== undefined;
+  const goOn = hasFailed
+    ? ` ${JSON.stringify({ run_id, only: 'errors' })} asks again only what failed or is missing.`
+    : '';
   return {
     ...facts,
     ...result,
@@ -433,6 +691,6 @@ async function resultOf(
     ...(isRefused && { warnings: [...warnings, `The run is not the baseline ${baseline}: it is ${status}.`] }),
     next: isRunning
       ? `Call again with ${JSON.stringify(again)} to continue waiting.`
-      : 'read_evaluation shows the rows, and compares with another run.',
+      : `read_evaluation shows the rows, and compares with another run.${goOn}`,
   };
 }

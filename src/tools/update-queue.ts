@@ -1,8 +1,8 @@
 import * as z from 'zod';
 import type { QueueItem } from '../contract/queue-items.ts';
-import type { Queue } from '../contract/queues.ts';
+import { assignees, type Queue, reviewersPerItem } from '../contract/queues.ts';
 import { HeddleError, invalidArgument } from '../core/errors.ts';
-import { findItems, removeItems } from '../queues/changes/remove-items.ts';
+import { itemsToRemove, removeItems } from '../queues/changes/remove-items.ts';
 import type { QueueAccess } from '../queues/queue-access.ts';
 import {
   type DefinedField,
@@ -28,6 +28,8 @@ const input = z.strictObject({
   name: z.string().min(1).optional(),
   guidelines: z.string().optional(),
   add_fields: fieldDefinitions.min(1).optional().describe('As fields in create_queue.'),
+  reviewers_per_item: reviewersPerItem.optional(),
+  assignees: assignees.optional().describe('Who may claim items; [] for all.'),
   remove_items: z.array(z.string().min(1)).min(1).max(1000).optional().describe('Ids of items or of their calls.'),
   delete: z.boolean().optional(),
   dry_run: z.boolean().optional(),
@@ -40,6 +42,8 @@ const output = z.object({
   name: z.string(),
   guidelines: z.string().optional(),
   fields: fieldSummaries,
+  reviewers_per_item: reviewersPerItem.optional(),
+  assignees: assignees.optional(),
   before: z.object({ name: z.string(), guidelines: z.string() }).partial().optional(),
   total_items: z.int().optional(),
   removed: z.int().optional(),
@@ -81,7 +85,8 @@ Example: {"queue_id":"support-triage","add_fields":[{"name":"tone","type":"choic
 
   isIncomplete: ({ unknown = [], dry_run }) => !dry_run && unknown.length > 0,
 
-  render({ queue_id, name, guidelines, fields, before = {}, total_items, removed, unknown = [], deleted, dry_run }) {
+  render({ queue_id, name, guidelines, fields, reviewers_per_item, assignees, before = {}, ...rest }: ChangedQueue) {
+    const { total_items, removed, unknown = [], deleted, dry_run } = rest;
     const title = `ueue ${cell(name)} (${cell(queue_id)})`;
     const items = total_items === undefined ? '' : `, ${pluralize(total_items, 'item')}`;
     const former = Object.entries(before).map(([member, text]) => `${member} ${JSON.stringify(text)}`);
@@ -91,6 +96,8 @@ Example: {"queue_id":"support-triage","add_fields":[{"name":"tone","type":"choic
           `Q${title}${items}${removed === undefined ? '' : `, ${removed} removed`}.`,
           ...(guidelines === undefined ? [] : [`Guidelines: ${cell(guidelines)}`]),
           ...(fields === undefined ? [] : [`Fields: ${renderFields(fields)}`]),
+          ...(reviewers_per_item === undefined ? [] : [`Reviewers per item: ${JSON.stringify(reviewers_per_item)}`]),
+          ...(assignees === undefined ? [] : [`Assignees: ${assignees.map(cell).join(', ')}`]),
           ...(former.length > 0 ? [`Before: ${former.join(', ')}`] : []),
           ...(unknown.length > 0 ? [`No item: ${unknown.map(cell).join(', ')}`] : []),
         ];
@@ -101,13 +108,16 @@ Example: {"queue_id":"support-triage","add_fields":[{"name":"tone","type":"choic
 });
 
 /** @throws HeddleError `invalid_arguments` if a call changes nothing, or deletes a queue that it also changes. */
-function refuseUnclear({ name, guidelines, add_fields, remove_items, delete: deletes = false }: Arguments): void {
-  const changes = [name, guidelines, add_fields, remove_items].some((change) => change !== undefined);
+function refuseUnclear({ delete: deletes = false, ...args }: Arguments): void {
+  const { name, guidelines, add_fields, reviewers_per_item, assignees, remove_items } = args;
+  const changes = [name, guidelines, add_fields, reviewers_per_item, assignees, remove_items].some(
+    (change) => change !== undefined,
+  );
   if (changes !== deletes) return;
   throw invalidArgument(deletes ? 'delete' : [], {
     consequence: 'Nothing was changed',
     fault: deletes ? 'delete goes without other changes' : 'there is nothing to change',
-    hint: 'Pass delete: true, or any of name, guidelines, add_fields and remove_items.',
+    hint: 'Pass delete: true, or any of name, guidelines, add_fields, reviewers_per_item, assignees and remove_items.',
   });
 }
 
@@ -134,17 +144,19 @@ async function deleteQueue(
 }
 
 async function changeQueue(
-  { name, guidelines, add_fields = [], remove_items, dry_run, confirm }: Arguments,
+  { name, guidelines, add_fields = [], reviewers_per_item, assignees, remove_items, dry_run, confirm }: Arguments,
   { access, queue, fields }: QueueBefore,
   context: ToolContext,
 ): Promise<ChangedQueue> {
   const renames = name !== undefined && name !== queue.name;
   const replaces = guidelines !== undefined && guidelines !== (queue.description ?? '');
-  const changes = { ...(renames && { name }), ...(replaces && { description: guidelines }) };
+  const claims = { ...(reviewers_per_item && { reviewers_per_item }), ...(assignees && { assignees }) };
+  if (Object.keys(claims).length > 0 && queue.reviewers_per_item === undefined) throw unkeptClaims();
+  const changes = { ...(renames && { name }), ...(replaces && { description: guidelines }), ...claims };
   const added = add_fields.filter((definition) => !fields.some((field) => isSameField(field, definition)));
   if (renames) await refuseTakenName(name, access);
   refuseTakenFields(added, fields, access.id);
-  const { items, unknown } = await findItems(remove_items ?? [], access);
+  const { items, unknown } = await itemsToRemove(remove_items ?? [], access);
   if (!dry_run && !confirm) askBeforeRemoval(items, queue, context);
   let removed = items.length;
   if (!dry_run) {
@@ -164,7 +176,7 @@ async function changeQueue(
 }
 
 async function writeChanges(
-  changes: { name?: string; description?: string },
+  changes: Partial<Pick<Queue, 'name' | 'description' | 'reviewers_per_item' | 'assignees'>>,
   added: readonly FieldDefinition[],
   { access, queue, removed }: { access: QueueAccess; queue: Queue; removed: number },
 ): Promise<void> {
@@ -179,6 +191,15 @@ async function writeChanges(
     const message = `${pluralize(removed, 'item')} removed, but the rest failed. ${error.message}`;
     throw new HeddleError({ ...error, message });
   }
+}
+
+/** Returns the error for a service that does not keep who is to judge: the public one does not send these members. */
+function unkeptClaims(): HeddleError {
+  return new HeddleError({
+    code: 'unsupported',
+    message: 'Nothing was changed: this service keeps neither reviewers_per_item nor assignees.',
+    hint: 'Pass reviewers_per_item to claim_queue_items.',
+  });
 }
 
 /** @throws HeddleError `conflict` if another queue has the name. */
@@ -218,11 +239,16 @@ async function countItems({ id, project, service }: QueueAccess) {
   return stats[0] ?? { total_items: 0, completed_items: 0 };
 }
 
-function shownQueue({ id, name, description }: Queue, fields: readonly DefinedField[]): ChangedQueue {
+function shownQueue(
+  { id, name, description, reviewers_per_item, assignees }: Queue,
+  fields: readonly DefinedField[],
+): ChangedQueue {
   return {
     queue_id: id,
     name,
     ...(description && { guidelines: description }),
     ...(fields.length > 0 && { fields: fields.map(summarizeField) }),
+    ...(reviewers_per_item && { reviewers_per_item }),
+    ...(assignees?.length && { assignees }),
   };
 }

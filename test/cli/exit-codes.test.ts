@@ -12,10 +12,10 @@ import { call, command, emptyHome, run, temporaryFolder } from '../support/heddl
 const allOrNothing = [
   'create_dataset',
   'create_evaluation',
+  'create_prompt',
   'create_queue',
   'create_scorer',
   'run_inference',
-  'update_queue',
 ];
 
 describe('a tool that changes something', () => {

@@ -36,6 +36,10 @@ const writers: Record<string, { args: (file: string, run: string) => string[]; r
     args: (file, runId) => ['evaluation', 'compare', runId, runId, '--markdown', file],
     replaces: true,
   },
+  'evaluation resume --junit': {
+    args: (file, runId) => ['evaluation', 'resume', runId, '--junit', file],
+    replaces: true,
+  },
   'setup --file': { args: (file) => ['setup', 'cursor', '--yes', '--file', file], replaces: true },
   'service copy --ids': {
     args: (file) => ['service', 'copy', '--to', 'cloud', '--project', 'demo/support', '--dry-run', '--ids', file],

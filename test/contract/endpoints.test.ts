@@ -15,9 +15,13 @@ it('says which operations are sent again only if the service certainly did not r
     'deleteQueue',
     'evaluateModel',
     'replaceFeedback',
+    'rescoreEvaluation',
+    'resumeEvaluation',
     'runInference',
+    'scoreCalls',
     'startCall',
     'startCallInProject',
+    'tryScorer',
   ]);
 });
 

@@ -108,6 +108,14 @@ const requests = new Map<string, object>([
   ['callsStats', { project_id: 'demo/support', start: '2026-01-01T00:00:00Z', end: '2026-01-01T01:00:00Z' }],
   ['runInference', { model: 'm', messages: [{ role: 'user', content: 'Hi' }] }],
   ['queryEvaluationResults', { evaluation_run_ids: ['none'] }],
+  [
+    'tryScorer',
+    {
+      project_id: 'demo/support',
+      scorer: { _class_name: 'HeddleScorer', kind: 'json_valid' },
+      rows: [{ output: '1' }],
+    },
+  ],
   ['recordCalls', { batch: [{ mode: 'end', req: { end } }] }],
   ['startCall', { start }],
   ['endCall', { end }],

@@ -112,6 +112,59 @@ export async function killSharedRuns(kills: number): Promise<KillOutcome> {
   return outcome;
 }
 
+/** The outcome of a run with a budget and kills. */
+export interface BudgetOutcome {
+  status: { code: string; error?: string };
+  /** Requests that the model provider received. */
+  requests: number;
+  /** Predictions that were stored and are missing or changed at the end. */
+  lost: number;
+}
+
+/** Kills the process that works on a run with a budget again and again, until the run has ended. */
+export async function killRunWithBudget(kills: number, budget: { requests: number }): Promise<BudgetOutcome> {
+  const data = await temporaryData();
+  let received = 0;
+  const wakeUps = new Set<() => void>();
+  const model = await startScriptedModel(async ({ model: name, messages }) => {
+    received += 1;
+    for (const wakeUp of wakeUps) wakeUp();
+    await wait(latencyMs * (0.5 + Math.random()));
+    return name === 'judge' ? '{"score":1}' : `${messages[0]!.content} ${Math.random()}`;
+  });
+  const setup = new EvaluationSetup(await startTestService({ data }));
+  let worker = await startWorker(data, model.url);
+  const rows = Array.from({ length: budget.requests }, (_, index) => ({ question: `r${index}` }));
+  const judge = await setup.judge('rated', { scoring_prompt: '{output}' });
+  const evaluation = await setup.evaluation(await setup.dataset(rows), [judge]);
+  const ofWorker = new EvaluationSetup({ url: worker.url });
+  const run = await ofWorker.start(evaluation, await setup.model('{question}'), { concurrency, budget });
+  const stored = new Map<string, StoredCall>();
+  for (let round = 1; round <= kills; round += 1) {
+    // Spread over the first half of the budget, so that each finds the run in progress.
+    const wanted = Math.floor((round * budget.requests) / (2 * kills + 2));
+    await new Promise<void>((resolve) => {
+      const check = (): void => {
+        if (received < wanted) return;
+        wakeUps.delete(check);
+        resolve();
+      };
+      wakeUps.add(check);
+      check();
+    });
+    await kill(worker);
+    tally('kill rounds', 1);
+    for (const call of await storedCalls(data)) stored.set(call.id, call);
+    worker = await startWorker(data, model.url);
+  }
+  const status = await setup.ended(run, 60_000);
+  await kill(worker);
+  const last = new Map((await storedCalls(data)).map((call) => [call.id, call]));
+  const lost = [...stored.values()].filter(({ id, output }) => last.get(id)?.output !== output).length;
+  tally('lost', lost);
+  return { status, requests: received, lost };
+}
+
 /** Maximum number of requests that can be in progress at a kill: sent, or answered and not stored, of both runs. */
 export const maxOpenRequests = 2 * 3 * concurrency;
 

@@ -74,8 +74,10 @@ describe('create_queue', () => {
     const { queue_id, warnings } = await call('create_queue', { ...refunds, ...reviewers });
     expect(warnings).toBeUndefined();
     expect(await call('create_queue', { ...refunds, ...reviewers })).toMatchObject({ queue_id, existed: true });
-    const { error } = await call('create_queue', refunds);
-    expect(error.message).toContain('already, with other reviewers.');
+    expect((await call('create_queue', refunds)).error).toMatchObject({
+      code: 'conflict',
+      message: `Nothing was created: queue ${queue_id} has the name "Refunds" already, with other reviewers.`,
+    });
     const { queue_id: two } = await call('create_queue', { name: 'Two', reviewers_per_item: 2 });
     await call('add_queue_items', { queue_id: two, call_ids: ['support-0001'] });
     expect((await call('claim_queue_items', { queue_id: two })).items).toHaveLength(1);

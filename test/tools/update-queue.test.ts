@@ -140,6 +140,21 @@ describe.each(services)('update_queue on $name', ({ ada, name: service }) => {
     expect(again).not.toHaveProperty('before');
   });
 
+  it('sets who judges how often, or says that the service does not keep it', async () => {
+    const { queue_id } = await ada.call('create_queue', { name: 'Twice judged' });
+    const result = await ada.call('update_queue', { queue_id, reviewers_per_item: 2, assignees: ['ada'] });
+    if (service === 'the embedded service') {
+      expect(result).toMatchObject({ reviewers_per_item: 2, assignees: ['ada'] });
+      expect(result.text).toContain('Reviewers per item: 2');
+      expect(await ada.call('update_queue', { queue_id, assignees: [] })).not.toHaveProperty('assignees');
+    } else {
+      expect(result.error).toMatchObject({
+        code: 'unsupported',
+        message: 'Nothing was changed: this service keeps neither reviewers_per_item nor assignees.',
+      });
+    }
+  });
+
   it('deletes a queue with confirm', async () => {
     const { queue_id } = await ada.call('create_queue', { name: 'Mistake' });
     expect(await ada.call('update_queue', { queue_id, delete: true, confirm: true })).toMatchObject({ deleted: true });

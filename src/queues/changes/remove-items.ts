@@ -4,7 +4,7 @@ import type { QueueAccess } from '../queue-access.ts';
 import { readItemsBy } from '../read-items.ts';
 
 /** Returns the items with these ids, or of the calls with these ids, and the ids that belong to no item of the queue. */
-export async function findItems(
+export async function itemsToRemove(
   ids: readonly string[],
   queue: QueueAccess,
 ): Promise<{ items: QueueItem[]; unknown: string[] }> {

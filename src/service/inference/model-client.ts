@@ -16,6 +16,18 @@ export interface ModelReply {
   usage: Members | undefined;
 }
 
+/** Counts the requests that are sent to models, each time that one is sent. */
+export interface RequestMeter {
+  /** Is called before a request is sent, which it prevents by throwing. */
+  begin(): void;
+  /**
+   * Is called when a request has ended.
+   * @param sentChars characters of the messages.
+   * @param reply null if there was none, undefined if the request was aborted.
+   */
+  end(model: string, sentChars: number, reply: { usage: Members | undefined; chars: number } | null | undefined): void;
+}
+
 /** Says why a model gave no reply. The message has no secrets. */
 export class NoReplyError extends Error {}
 
@@ -43,12 +55,18 @@ export class ModelClient {
   /**
    * Sends a chat completion and returns the reply. It is sent again if the model provider is busy, has failed or broke
    * off, but not if it was too slow.
-   * @throws NoReplyError when there is none, the reason of `signal` when it is aborted.
+   * @param meter counts each time that it is sent.
+   * @throws NoReplyError when there is none, the reason of `signal` when it is aborted, and what the meter throws.
    */
-  async ask(body: Members & { model: string }, messages: unknown[], signal: AbortSignal): Promise<ModelReply> {
+  async ask(
+    body: Members & { model: string },
+    messages: unknown[],
+    signal: AbortSignal,
+    meter?: RequestMeter,
+  ): Promise<ModelReply> {
     for (let attempt = 1; ; attempt += 1) {
       await this.#waitUntilReady(signal);
-      const outcome = await this.#attempt({ ...body, messages }, signal);
+      const outcome = await this.#metered({ ...body, messages }, signal, meter);
       if ('reply' in outcome) return outcome.reply;
       const { message, isBusy, isTransient, waitMs } = outcome;
       signal.throwIfAborted();
@@ -71,6 +89,24 @@ export class ModelClient {
 
   get #delayMs(): number {
     return this.#busyUntil - performance.now();
+  }
+
+  async #metered(body: BodyOf<'runInference'>, signal: AbortSignal, meter?: RequestMeter): Promise<Attempt> {
+    if (!meter) return this.#attempt(body, signal);
+    const sentChars = JSON.stringify(body.messages).length;
+    let reply: Parameters<RequestMeter['end']>[2];
+    meter.begin();
+    try {
+      const outcome = await this.#attempt(body, signal);
+      reply = null;
+      if ('reply' in outcome) {
+        const { content, usage } = outcome.reply;
+        reply = { usage, chars: (typeof content === 'string' ? content : JSON.stringify(content)).length };
+      }
+      return outcome;
+    } finally {
+      meter.end(body.model, sentChars, reply);
+    }
   }
 
   async #attempt(body: BodyOf<'runInference'>, signal: AbortSignal): Promise<Attempt> {

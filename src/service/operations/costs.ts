@@ -1,6 +1,5 @@
 import type { RecordedCall } from '../../contract/calls.ts';
 import type { StoredCost } from '../../contract/costs.ts';
-import { appendTo } from '../../core/append-to.ts';
 import { floatNumber, plainNumber } from '../../core/json/exact-number.ts';
 import type { Members } from '../../core/json/json-object.ts';
 import { ownMember } from '../../core/json/member-at.ts';
@@ -12,6 +11,7 @@ import type { Database } from '../storage/database.ts';
 import type { Tables } from '../storage/database-tables.ts';
 import { newIds } from '../storage/ids.ts';
 import { deleteByIds } from '../storage/in-chunks.ts';
+import { latestFirst, priceAt } from '../storage/model-prices.ts';
 import { inTransaction, type OperationHandler } from './operation.ts';
 import { pickMembers } from './pick-members.ts';
 
@@ -102,27 +102,13 @@ export function createCostAdder(
         const ofModel = prices.get(llm_id);
         if (!ofModel) continue;
         await budget.scan(ofModel.length, 1);
-        // The price that applied last when the call started; if none did, the latest.
         const startedAt = Date.parse(call.started_at ?? '');
-        const price = ofModel.find(({ effective_date }) => Date.parse(effective_date) <= startedAt) ?? ofModel[0]!;
-        costs.push([llm_id, costOf(price, Object(usage) as Members)]);
+        costs.push([llm_id, costOf(priceAt(ofModel, startedAt), Object(usage) as Members)]);
       }
       if (costs.length === 0) continue;
       call.summary = { ...summary, weave: { ...Object(summary.weave), costs: Object.fromEntries(costs) } };
     }
   };
-}
-
-/** Returns prices by model, in the order of their dates, the latest first. */
-function latestFirst(prices: readonly Tables['costs'][]): Map<string, Tables['costs'][]> {
-  const byModel = new Map<string, Tables['costs'][]>();
-  for (const price of prices) appendTo(byModel, price.llm_id, price);
-  for (const ofModel of byModel.values()) ofModel.sort((a, b) => compareTexts(b.effective_date, a.effective_date));
-  return byModel;
-}
-
-function compareTexts(a: string, b: string): number {
-  return a === b ? 0 : a < b ? -1 : 1;
 }
 
 function asFloats({

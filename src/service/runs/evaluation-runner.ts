@@ -3,10 +3,11 @@ import { defaultTimeoutsMs } from '../../contract/endpoint.ts';
 import type { Log } from '../../core/log.ts';
 import { ModelClient } from '../inference/model-client.ts';
 import type { ModelProvider } from '../inference/model-provider.ts';
+import type { ScorerEndpoints } from '../inference/scorer-endpoints.ts';
 import type { MemoryPool } from '../request-budget.ts';
 import type { Database } from '../storage/database.ts';
 import { listLeases, type RunKey, type RunLease, takeLease } from '../storage/evaluation-jobs.ts';
-import { RunWorker } from './run-worker.ts';
+import { RunWorker, type WorkerContext } from './run-worker.ts';
 
 export interface RunnerLimits {
   /** A process that has shown no sign of life for this long has ended; 10 s by default. */
@@ -22,6 +23,8 @@ export interface RunnerOptions extends RunnerLimits {
   modelProvider: ModelProvider | undefined;
   memoryPool: MemoryPool;
   log: Log;
+  scorerEndpoints: ScorerEndpoints;
+  storeFeedback: WorkerContext['storeFeedback'];
 }
 
 /** Number of runs that one process works on at once. */
@@ -66,9 +69,14 @@ export class EvaluationRunner {
     this.#modelClient = new ModelClient(options.modelProvider, options.replyTimeoutMs ?? defaultTimeoutsMs.inference);
   }
 
-  /** Names the model provider, so that only processes with the same one work on a run. */
+  /** Names the model provider and the endpoints of scorers, so that only processes with the same ones work on a run. */
   get provider(): string {
-    return this.#options.modelProvider?.identity ?? 'echo';
+    return (this.#options.modelProvider?.identity ?? 'echo') + this.#options.scorerEndpoints.identity;
+  }
+
+  /** Returns what the models and endpoints are asked with. */
+  get asking(): Pick<WorkerContext, 'modelClient' | 'scorerEndpoints'> {
+    return { modelClient: this.#modelClient, scorerEndpoints: this.#options.scorerEndpoints };
   }
 
   /** Looks for runs to work on, now and from time to time. */
@@ -167,13 +175,15 @@ export class EvaluationRunner {
   }
 
   async #workOn(lease: RunLease): Promise<void> {
-    const { database, memoryPool, log } = this.#options;
+    const { database, memoryPool, log, scorerEndpoints, storeFeedback } = this.#options;
     const job = await database.write((transaction) => takeLease(transaction, lease, this.#owner));
     if (!job) return;
     const context = {
       database,
       memoryPool,
       log,
+      scorerEndpoints,
+      storeFeedback,
       modelClient: this.#modelClient,
       owner: this.#owner,
       leaseMs: this.#leaseMs,

@@ -1,15 +1,17 @@
-import { type ComparisonScorer, columnOfPlaceholder } from '../../contract/scorers.ts';
+import { columnOfPlaceholder } from '../../contract/scorers.ts';
 import { Refusal } from '../../core/http/refusal.ts';
-import { canonicalJson } from '../../core/json/canonical-json.ts';
 import { parseFencedJson } from '../../core/json/fenced-json.ts';
 import { type Members, objectOrEmpty } from '../../core/json/json-object.ts';
 import { fitsSchema } from '../../core/json/json-schema.ts';
 import { ownMember } from '../../core/json/member-at.ts';
-import { isDeeperThan, JsonLimitError, parseJsonText } from '../../core/json/parse-json.ts';
-import { compileLinearPattern } from '../../core/linear-pattern.ts';
-import { type ModelClient, NoReplyError } from '../inference/model-client.ts';
+import { isDeeperThan } from '../../core/json/parse-json.ts';
+import { meanOf, sumOf } from '../../core/statistics/score-lists.ts';
+import { type ModelClient, NoReplyError, type RequestMeter } from '../inference/model-client.ts';
+import { NoEndpointReply, type ScorerEndpoints } from '../inference/scorer-endpoints.ts';
 import { applyTemplateVariables } from '../inference/template-variables.ts';
-import type { ModelRequest, RunScorer } from './run-definition.ts';
+import { contentDigest } from '../storage/digest.ts';
+import { type ComparedOutput, compareOutput, expectedOf, NoScore } from './compare-output.ts';
+import type { ModelRequest, ScorerParts } from './run-definition.ts';
 
 /** The result of asking a model or of applying a scorer. `exception` says why there is no output. */
 export interface Outcome {
@@ -17,28 +19,31 @@ export interface Outcome {
   exception?: string;
   /** Counts by model, as calls have them in `summary.usage`. */
   usage: Record<string, Members>;
+  /** Id of the recorded call whose score is used again. */
+  reusedCallId?: string;
 }
 
-/** The row, the output and what is needed to ask a model. */
-interface Judged {
-  row: Members;
-  output: unknown;
+/** What is needed to ask a model. */
+export interface Asking {
   modelClient: ModelClient;
   signal: AbortSignal;
+  /** Counts the requests. */
+  meter?: RequestMeter | undefined;
+}
+
+/** The row, the output and what is needed to ask about them. */
+export interface Judged extends ComparedOutput, Asking {
+  scorerEndpoints: ScorerEndpoints;
 }
 
 /**
  * Asks the model of a run about a row.
- * @throws the reason of `signal` when it is aborted.
+ * @throws the reason of `signal` when it is aborted, and what the meter throws.
  */
-export async function predict(
-  request: ModelRequest,
-  row: Members,
-  { modelClient, signal }: Pick<Judged, 'modelClient' | 'signal'>,
-): Promise<Outcome> {
+export async function predict(request: ModelRequest, row: Members, asking: Asking): Promise<Outcome> {
   return asOutcome(request, async () => {
     const messages = applyTemplateVariables(request.messages, row);
-    const { content, usage } = await modelClient.ask(request.body, messages, signal);
+    const { content, usage } = await asking.modelClient.ask(request.body, messages, asking.signal, asking.meter);
     if (!request.isJson) return { output: content, usage };
     const parsed = typeof content === 'string' ? parseFencedJson(content) : undefined;
     return parsed ? { output: parsed.value, usage } : { exception: 'The reply of the model is not JSON.', usage };
@@ -47,95 +52,142 @@ export async function predict(
 
 /**
  * Applies a scorer to an output.
- * @throws the reason of `signal` when it is aborted.
+ * @throws the reason of `signal` when it is aborted, and what the meter throws.
  */
-export async function applyScorer(scorer: RunScorer, judged: Judged): Promise<Outcome> {
-  if (scorer.kind === 'judge') return judge(scorer, judged);
+export async function applyScorer(scorer: ScorerParts, judged: Judged): Promise<Outcome> {
   try {
-    return { output: compare(scorer.scorer, judged.output, judged.row), usage: {} };
+    const outcome = await scoreWith(scorer, judged);
+    return scorer.negate && outcome.exception === undefined ? { ...outcome, output: negated(outcome.output) } : outcome;
   } catch (error) {
-    if (error instanceof NoScore) return { exception: error.message, usage: {} };
+    if (error instanceof NoScore || error instanceof NoEndpointReply) return { exception: error.message, usage: {} };
     throw error;
   }
 }
 
-/** Explains why a scorer has no score for an output. */
-class NoScore extends Error {}
-
-const numberPattern = /^[+-]?(\d{1,400}(\.\d{0,400})?|\.\d{1,400})(e[+-]?\d{1,3})?$/i;
-
-function compare(scorer: ComparisonScorer, output: unknown, row: Members): boolean {
+function scoreWith(scorer: ScorerParts, judged: Judged): Outcome | Promise<Outcome> {
   switch (scorer.kind) {
-    case 'equals':
-      return textOf(output, scorer) === textOf(expectedOf(scorer.expected, row), scorer);
-    case 'contains':
-      return textOf(output, scorer).includes(textOf(expectedOf(scorer.expected, row), scorer));
-    case 'matches':
-      return patternOf(scorer)(textOf(output, { ignore_case: false }));
-    case 'number_within': {
-      const expected = numberOf(expectedOf(scorer.expected, row));
-      if (expected === undefined) throw new NoScore(`The column ${scorer.expected} of the row is no number.`);
-      const found = numberOf(output);
-      return found !== undefined && Math.abs(found - expected) <= scorer.tolerance;
-    }
-    case 'json_valid':
-      return typeof output !== 'string' || isJson(output);
+    case 'comparison':
+      return { output: compareOutput(scorer.scorer, judged), usage: {} };
+    case 'judge':
+      return judge(scorer, judged);
+    case 'pairwise':
+      return judgePair(scorer, judged);
+    case 'endpoint':
+      return askEndpoint(scorer.endpoint, judged);
+    case 'combined':
+      return combine(scorer, judged);
   }
 }
 
-type PatternScorer = ComparisonScorer & { kind: 'matches' };
-const patterns = new WeakMap<PatternScorer, (text: string) => boolean>();
-
-/** Compiles the pattern of a scorer once. */
-function patternOf(scorer: PatternScorer): (text: string) => boolean {
-  const compiled =
-    patterns.get(scorer) ?? compileLinearPattern(scorer.pattern, { ignoreCase: scorer.ignore_case === true });
-  patterns.set(scorer, compiled);
-  return compiled;
+/** Returns the opposite of a score: of a truth value, of a number from 0 to 1, or of the member of an object that is one. */
+function negated(output: unknown): unknown {
+  if (typeof output === 'boolean') return !output;
+  if (typeof output === 'number') return 1 - output;
+  const member = scoreMembers.find((name) => ['boolean', 'number'].includes(typeof ownMember(output, name)));
+  if (member === undefined) throw new NoScore('The score is no truth value and no number, so it cannot be negated.');
+  return { ...objectOrEmpty(output), [member]: negated(ownMember(output, member)) };
 }
 
-function expectedOf(column: string, row: Members): unknown {
-  if (!Object.hasOwn(row, column)) throw new NoScore(`The row has no column ${column}.`);
-  return ownMember(row, column);
+/** The members in which scorers put whether an output passed, the first of which counts. */
+const scoreMembers = ['passed', 'score'] as const;
+
+/** Returns how far an output passed, from 0 to 1. */
+function shareOf(output: unknown): number {
+  const member = scoreMembers.find((name) => ownMember(output, name) !== undefined);
+  const value = member === undefined ? output : ownMember(output, member);
+  if (typeof value === 'boolean') return Number(value);
+  if (typeof value === 'number' && value >= 0 && value <= 1) return value;
+  throw new NoScore('One of the scores is no truth value and no number from 0 to 1, so it cannot be combined.');
 }
 
-function textOf(value: unknown, { ignore_case }: { ignore_case?: boolean | null }): string {
-  const text = (typeof value === 'string' ? value : canonicalJson(value ?? null)).trim();
-  return ignore_case ? text.toLowerCase() : text;
-}
-
-function numberOf(value: unknown): number | undefined {
-  if (typeof value === 'number') return value;
-  const text = typeof value === 'string' ? value.trim() : '';
-  return numberPattern.test(text) ? Number(text) : undefined;
-}
-
-function isJson(text: string): boolean {
-  try {
-    parseJsonText(text);
-    return true;
-  } catch (error) {
-    if (error instanceof JsonLimitError) throw new NoScore(`The output is ${error.message}.`);
-    return false;
-  }
-}
-
-/** Asks a model for its judgement; once again if the reply does not have the form that was asked for. */
-async function judge(
-  { request, prompt, columns, replySchema }: RunScorer & { kind: 'judge' },
-  { row, output, modelClient, signal }: Judged,
+/** Applies the scorers that another one joins. With weights, the score tells the share that passed as well. */
+async function combine(
+  { parts, isAny, weights, threshold }: ScorerParts & { kind: 'combined' },
+  judged: Judged,
 ): Promise<Outcome> {
-  return asOutcome(request, async () => {
+  const shares: number[] = [];
+  const usages: Outcome['usage'][] = [];
+  for (const part of parts) {
+    const outcome = await applyScorer(part, judged);
+    usages.push(outcome.usage);
+    if (outcome.exception !== undefined) return { exception: outcome.exception, usage: sumUsage(usages) };
+    shares.push(shareOf(outcome.output));
+  }
+  const usage = sumUsage(usages);
+  const given = parts.map((_, at) => weights?.[at] ?? 1);
+  const total = sumOf(given) ?? 0;
+  const score = total === 0 ? 0 : sumOf(shares.map((share, at) => share * given[at]!))! / total;
+  const needed = threshold ?? (isAny ? Number.MIN_VALUE : 1);
+  // Sums of shares miss 1 by the last digits.
+  const passed = score >= needed - 1e-9 && score > 0;
+  return { output: weights == null && threshold == null ? passed : { passed, score }, usage };
+}
+
+/** Asks a model for its judgement. */
+function judge(
+  { request, prompt, columns, replySchema }: ScorerParts & { kind: 'judge' },
+  judged: Judged,
+): Promise<Outcome> {
+  const { row, output } = judged;
+  const variablesOf = (): Members => {
     const names = new Set([...Object.keys(row), ...Object.keys(columns)]);
     const named = [...names].flatMap((name) => {
       const column = columnOfPlaceholder(name, columns);
       return column !== undefined && Object.hasOwn(row, column) ? [[name, ownMember(row, column)]] : [];
     });
-    const variables = { inputs: row, ...Object.fromEntries(named), output };
-    const messages = applyTemplateVariables([...request.messages, ...prompt], variables);
+    return { inputs: row, ...Object.fromEntries(named), output };
+  };
+  return askJudge(request, prompt, replySchema, variablesOf, judged);
+}
+
+/**
+ * Asks a judge which of two answers is better: the output or a value of the row, without saying which is which. The score is 1 if
+ * the output is better, 0 if the other is, and 0.5 if neither; with both orders their mean.
+ */
+async function judgePair(
+  { request, prompt, expected, seed, bothOrders }: ScorerParts & { kind: 'pairwise' },
+  judged: Judged,
+): Promise<Outcome> {
+  const { row, output } = judged;
+  const other = expectedOf(expected, row);
+  // As many characters of a digest are odd as even, so one is as good as a coin; the same pair always comes in the same order.
+  const isFirst = contentDigest([seed, row, output ?? null]).charCodeAt(0) % 2 === 1;
+  const scores: number[] = [];
+  const usages: Outcome['usage'][] = [];
+  for (const comesFirst of bothOrders ? [isFirst, !isFirst] : [isFirst]) {
+    const answers = comesFirst ? { first: output, second: other } : { first: other, second: output };
+    const reply = await askJudge(request, prompt, pairwiseReply, () => ({ ...row, ...answers }), judged);
+    usages.push(reply.usage);
+    if (reply.exception !== undefined) return { ...reply, usage: sumUsage(usages) };
+    const { better } = objectOrEmpty(reply.output);
+    scores.push(better === 'tie' ? 0.5 : Number((better === 'first') === comesFirst));
+  }
+  const usage = sumUsage(usages);
+  const score = meanOf(scores)!;
+  if (!bothOrders) return { output: { score, output_was: isFirst ? 'first' : 'second' }, usage };
+  return { output: { score, same_in_both_orders: scores[0] === scores[1] }, usage };
+}
+
+/** JSON Schema of the reply of a judge of two answers. */
+const pairwiseReply = {
+  type: 'object',
+  properties: { reasoning: { type: 'string' }, better: { enum: ['first', 'second', 'tie'] } },
+  required: ['better'],
+};
+
+/** Asks a judge; once again if the reply does not have the form that was asked for. */
+function askJudge(
+  request: ModelRequest,
+  prompt: readonly unknown[],
+  replySchema: Members | null,
+  variablesOf: () => Members,
+  { modelClient, signal, meter }: Asking,
+): Promise<Outcome> {
+  return asOutcome(request, async () => {
+    const messages = applyTemplateVariables([...request.messages, ...prompt], variablesOf());
     const total: Members = Object.create(null);
     for (let attempt = 1; ; attempt += 1) {
-      const { content, usage } = await modelClient.ask(request.body, messages, signal);
+      const { content, usage } = await modelClient.ask(request.body, messages, signal, meter);
       addCounts(total, { requests: 1, ...usage });
       if (!replySchema && !request.isJson) return { output: content, usage: total };
       const parsed = typeof content === 'string' ? parseFencedJson(content) : undefined;
@@ -146,6 +198,13 @@ async function judge(
       return { exception: `The reply of the judge ${fault}, also when it was asked again.`, usage: total };
     }
   });
+}
+
+/** Asks a program of the user for a score. */
+async function askEndpoint(name: string, { scorerEndpoints, row, output, signal }: Judged): Promise<Outcome> {
+  const reply = await scorerEndpoints.ask(name, { inputs: row, output: output ?? null }, signal);
+  if (isDeeperThan(reply, maxReplyNesting)) throw new NoScore('The reply of the scorer is nested too deeply.');
+  return { output: reply, usage: {} };
 }
 
 /** Less than what clients read, because results contain the reply some levels down. */

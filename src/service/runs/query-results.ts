@@ -96,10 +96,13 @@ function warningsOf({ runIds }: ResultsQuery, runs: ReadonlyMap<string, Recorded
     const run = runs.get(id);
     if (!run) return [`There is no run ${id}.`];
     const { left_out_scorers } = attributesOf(run);
-    return (Array.isArray(left_out_scorers) ? left_out_scorers : []).map((entry) => {
+    const { reused_scores } = objectOrEmpty(run.summary);
+    const leftOut = (Array.isArray(left_out_scorers) ? left_out_scorers : []).map((entry) => {
       const { scorer, reason } = objectOrEmpty(entry);
       return `Run ${id} left out the scorer ${scorer}: ${reason}`;
     });
+    if (!reused_scores) return leftOut;
+    return [...leftOut, `Run ${id} used ${reused_scores} kept scores of the same scorer, row and output again.`];
   });
 }
 

@@ -39,11 +39,12 @@ export function toTrial(trial: RecordedCall, children: readonly RecordedCall[]):
   });
   return {
     predict_and_score_call_id: trial.id,
-    predict_call_id: prediction?.id ?? null,
+    predict_call_id: prediction?.id ?? sourceCallOf(trial) ?? null,
     model_output: outputOf(trial) ?? prediction?.output ?? null,
     scores: Object.fromEntries(scores),
     model_latency_seconds: latencyOf(trial, prediction),
-    total_tokens: tokensOf(prediction ?? trial),
+    // The usage of a trial whose output comes from elsewhere is that of its judges.
+    total_tokens: sourceCallOf(trial) !== undefined ? null : tokensOf(prediction ?? trial),
     total_cost: costOf(prediction),
     judge_tokens: sumOf(scorers.flatMap((call) => tokensOf(call) ?? [])) ?? null,
     judge_cost: sumOf(scorers.flatMap((call) => costOf(call) ?? [])) ?? null,
@@ -51,6 +52,12 @@ export function toTrial(trial: RecordedCall, children: readonly RecordedCall[]):
     error: prediction?.exception ?? trial.exception ?? null,
     scorer_errors: Object.fromEntries(errors),
   };
+}
+
+/** Returns the id of the call whose output a trial has taken over; undefined if its run asked for the output itself. */
+function sourceCallOf(trial: RecordedCall): string | undefined {
+  const { source_call_id } = attributesOf(trial);
+  return typeof source_call_id === 'string' ? source_call_id : undefined;
 }
 
 /** Returns the call of the model: of the traced function that is the model, of a method of it, or of one that predicts. */

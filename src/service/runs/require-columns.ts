@@ -5,7 +5,7 @@ import { listNames, shortened } from '../inference/template-variables.ts';
 import type { RequestBudget } from '../request-budget.ts';
 import type { Transaction } from '../storage/database.ts';
 import { selectPlaces, selectRows } from '../storage/row-tables.ts';
-import type { RunDefinition } from './run-definition.ts';
+import { judgesIn, type RunDefinition } from './run-definition.ts';
 
 const rowsPerRead = 200;
 /** Memory of the rows in which columns are looked for, because others wait for the write transaction. */
@@ -30,11 +30,16 @@ export async function requireColumns(
   budget: RequestBudget,
 ): Promise<void> {
   const needs = [
-    ...needsOf(model, request.messages, {}),
-    ...scorers.flatMap((scorer) => {
-      if (scorer.kind !== 'judge') return [];
-      return needsOf(scorer.reference, [...scorer.request.messages, ...scorer.prompt], scorer.columns);
-    }),
+    ...(request && model !== null ? needsOf(model, request.messages, {}) : []),
+    ...scorers.flatMap((scorer) =>
+      judgesIn(scorer).flatMap((judge) => {
+        const messages = [...judge.request.messages, ...judge.prompt];
+        if (judge.kind === 'judge') return needsOf(scorer.reference, messages, judge.columns);
+        return needsOf(scorer.reference, messages, {}).filter(
+          ({ column }) => column !== 'first' && column !== 'second',
+        );
+      }),
+    ),
   ];
   const unfilled = new Map(needs.map((need) => [need.column, need]));
   const columns = new Set<string>();

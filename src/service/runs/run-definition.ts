@@ -1,8 +1,10 @@
 import type { ResultOf } from '../../contract/endpoints.ts';
+import type { RunLimits } from '../../contract/evaluations.ts';
 import { messagesOfPrompt } from '../../contract/prompts.ts';
 import { objectReference, parseReference, type Reference } from '../../contract/references.ts';
 import {
   type ComparisonScorer,
+  type LlmJudgeScorer,
   type LlmModel,
   parseLlmModel,
   parseScorer,
@@ -12,8 +14,10 @@ import { Refusal } from '../../core/http/refusal.ts';
 import { isJsonObject, type Members, objectOrEmpty } from '../../core/json/json-object.ts';
 import { ownMember } from '../../core/json/member-at.ts';
 import { compileLinearPattern } from '../../core/linear-pattern.ts';
+import type { ScorerEndpoints } from '../inference/scorer-endpoints.ts';
 import type { Transaction } from '../storage/database.ts';
 import { contentDigest, tableDigest } from '../storage/digest.ts';
+import { readPricesAt, type TokenPrice } from '../storage/model-prices.ts';
 import { type Access, findReferenced, parseContent, readPrompt, withMarks } from '../storage/object-versions.ts';
 import { findTable, putRows, putTable } from '../storage/row-tables.ts';
 import { operationReference, runOperations } from './recorded-runs.ts';
@@ -28,8 +32,8 @@ export interface ModelRequest {
   isJson: boolean;
 }
 
-/** A scorer that a run applies, with everything that it refers to. */
-export type RunScorer = { key: string; reference: string; operation: string } & (
+/** What a scorer does, with everything that it refers to. */
+export type ScorerParts = { negate: boolean } & (
   | { kind: 'comparison'; scorer: ComparisonScorer }
   | {
       kind: 'judge';
@@ -39,16 +43,73 @@ export type RunScorer = { key: string; reference: string; operation: string } & 
       columns: Record<string, string>;
       replySchema: Members | null;
     }
+  | {
+      kind: 'pairwise';
+      request: ModelRequest;
+      /** Messages whose placeholders take the two answers and the columns of the row. */
+      prompt: unknown[];
+      expected: string;
+      seed: number;
+      bothOrders: boolean;
+    }
+  | { kind: 'endpoint'; endpoint: string }
+  | { kind: 'combined'; parts: ScorerParts[]; isAny: boolean; weights: number[] | null; threshold: number | null }
 );
+
+/** A scorer that a run applies. */
+export type RunScorer = { key: string; reference: string; operation: string } & ScorerParts;
+
+/** Returns the number of requests to models that a scorer takes, if each is answered at once. */
+export function requestsOfScorer(scorer: ScorerParts): number {
+  if (scorer.kind === 'judge') return 1;
+  if (scorer.kind === 'pairwise') return scorer.bothOrders ? 2 : 1;
+  if (scorer.kind === 'combined') return scorer.parts.reduce((sum, part) => sum + requestsOfScorer(part), 0);
+  return 0;
+}
+
+/** Returns whether a scorer asks a model or an endpoint, so that its scores are worth keeping. */
+export function isAsking(scorer: ScorerParts): boolean {
+  if (scorer.kind === 'combined') return scorer.parts.some(isAsking);
+  return scorer.kind !== 'comparison';
+}
+
+/** Returns whether a scorer looks at what the prediction took. */
+export function readsFact(scorer: ScorerParts, kind: 'latency_within' | 'cost_within'): boolean {
+  if (scorer.kind === 'combined') return scorer.parts.some((part) => readsFact(part, kind));
+  return scorer.kind === 'comparison' && scorer.scorer.kind === kind;
+}
+
+/** Returns the scorers that ask judges, also as parts of others. */
+export function judgesIn(scorer: ScorerParts): (ScorerParts & { kind: 'judge' | 'pairwise' })[] {
+  if (scorer.kind === 'combined') return scorer.parts.flatMap(judgesIn);
+  return scorer.kind === 'judge' || scorer.kind === 'pairwise' ? [scorer] : [];
+}
+
+/** Where the outputs of a run come from that does not ask for all of them. */
+export interface RunSource {
+  /** Trials of an earlier run, or recorded calls. */
+  kind: 'trials' | 'calls';
+  /** Rows with the member `call_id`: the trial or call of each prediction; without it where there is none. */
+  table: { project_id: string; table_digest: string };
+  /** True if the model is asked where there is no output; the rows are then those of the dataset. */
+  asks: boolean;
+}
 
 /** A scorer that a run cannot apply. */
 export type LeftOutScorer = NonNullable<ResultOf<'evaluateModel'>['left_out_scorers']>[number];
 
 /** The plan of a run, as it was when the run began. */
 export interface RunDefinition {
-  evaluation: string;
-  model: string;
-  request: ModelRequest;
+  /** Null for recorded calls that are scored without one. */
+  evaluation: string | null;
+  /** Null where no model is asked and none is known. */
+  model: string | null;
+  /** Null where no model is asked. */
+  request: ModelRequest | null;
+  source?: RunSource;
+  budget?: RunLimits;
+  /** Prices of the models, if the budget has a limit in USD. */
+  prices?: Record<string, TokenPrice>;
   operations: { trial: string; predict: string };
   scorers: RunScorer[];
   table: { project_id: string; table_digest: string };
@@ -62,11 +123,17 @@ export interface RunDefinition {
 const maxTrials = 1_000_000;
 const maxScorers = 100;
 
-interface DefinitionRequest extends Access {
+/** The members of a request that begins a run which its definition depends on. */
+interface RunRequest extends Access {
   project_id: string;
+  account: string;
+  budget_limits: RunLimits | undefined;
+  endpoints: ScorerEndpoints;
+}
+
+interface DefinitionRequest extends RunRequest {
   evaluation_ref: string;
   model_ref: string;
-  account: string;
 }
 
 /**
@@ -89,12 +156,14 @@ export async function resolveDefinition(
   const count = rows.rowCount * Number(trials);
   if (count > maxTrials) throw new Refusal(400, `A run has at most ${maxTrials} predictions, not ${count}`);
   const operation = (name: string) => operationReference(transaction, { project_id, name, account });
-  const resolved = await resolveScorers(transaction, Array.isArray(scorers) ? scorers : [], request, operation);
+  const resolved = await resolveScorers(transaction, Array.isArray(scorers) ? scorers : [], request);
+  const modelOfRun = await modelRequest(transaction, llmModel, request);
   return {
     definition: {
       evaluation: evaluation.reference,
       model: model.reference,
-      request: await modelRequest(transaction, llmModel, request),
+      request: modelOfRun,
+      ...(await budgetOf(transaction, [modelOfRun], resolved.scorers, request)),
       operations: { trial: await operation(runOperations.trial), predict: await operation(`${model.name}.predict`) },
       scorers: resolved.scorers,
       ...rows,
@@ -103,6 +172,87 @@ export async function resolveDefinition(
     leftOut: resolved.leftOut,
     name: typeof evaluation_name === 'string' ? evaluation_name : null,
   };
+}
+
+/**
+ * Reads everything that a run needs which scores outputs that exist, in a write transaction, which stores the operations of its
+ * calls.
+ * @param callIds the trials or calls that are scored.
+ * @throws Refusal 400 for a budget that cannot be kept.
+ */
+export async function resolveScoring(
+  transaction: Transaction,
+  request: RunRequest & {
+    evaluation: string | null;
+    model: string | null;
+    kind: RunSource['kind'];
+    callIds: readonly string[];
+    scorer_refs: readonly unknown[];
+  },
+): Promise<{ definition: RunDefinition; leftOut: LeftOutScorer[]; name: string | null }> {
+  const { project_id, account, evaluation, model, kind, callIds, scorer_refs } = request;
+  const { scorers, leftOut } = await resolveScorers(transaction, scorer_refs, request);
+  const table = await putSource(transaction, callIds, request);
+  const trial = await operationReference(transaction, { project_id, name: runOperations.trial, account });
+  const definition: RunDefinition = {
+    evaluation,
+    model,
+    request: null,
+    source: { kind, table, asks: false },
+    ...(await budgetOf(transaction, [], scorers, request)),
+    operations: { trial, predict: trial },
+    scorers,
+    table,
+    rowCount: callIds.length,
+    trials: 1,
+    rowReference: null,
+  };
+  return { definition, leftOut, name: null };
+}
+
+/** Stores the ids of the trials or calls that a run takes its outputs from, in a write transaction; undefined stands for none. */
+export async function putSource(
+  transaction: Transaction,
+  callIds: readonly (string | undefined)[],
+  { project_id, account }: Pick<RunRequest, 'project_id' | 'account'>,
+): Promise<RunSource['table']> {
+  const rows = callIds.map((call_id) => (call_id === undefined ? {} : { call_id }));
+  return storeTable(transaction, rows, { project_id, account });
+}
+
+/** Stores rows as a table of the project. */
+async function storeTable(
+  transaction: Transaction,
+  rows: readonly object[],
+  { project_id, account }: Pick<RunRequest, 'project_id' | 'account'>,
+): Promise<RunDefinition['table']> {
+  const digests = rows.map(contentDigest);
+  const table = { project_id, table_digest: tableDigest(digests) };
+  if (!(await findTable(transaction, table))) {
+    await putRows(transaction, project_id, rows, digests);
+    await putTable(transaction, { project_id, digest: table.table_digest, created_by: account }, digests);
+  }
+  return table;
+}
+
+/** Returns the budget of a run, with the prices that it needs. @throws Refusal 400 for a model without a price. */
+async function budgetOf(
+  transaction: Transaction,
+  requests: readonly ModelRequest[],
+  scorers: readonly ScorerParts[],
+  { project_id, budget_limits }: RunRequest,
+): Promise<Pick<RunDefinition, 'budget' | 'prices'>> {
+  if (!budget_limits) return {};
+  if (budget_limits.usd === undefined) return { budget: budget_limits };
+  const all = [...requests, ...scorers.flatMap(judgesIn).map(({ request }) => request)];
+  const models = [...new Set(all.map(({ body }) => body.model))];
+  const prices = await readPricesAt(transaction, project_id, models, Date.now());
+  const unknown = models.find((model) => !prices.has(model));
+  if (unknown === undefined) return { budget: budget_limits, prices: Object.fromEntries(prices) };
+  throw new Refusal(
+    400,
+    `A budget in USD needs the price of the model ${unknown}, and project ${project_id} has none: store it, or limit tokens or requests`,
+  );
 }
 
 function wrongClass(kind: string, expected: string, found: string): Refusal {
@@ -143,9 +293,8 @@ async function findStored(transaction: Transaction, text: unknown, access: Acces
 async function readDataset(
   transaction: Transaction,
   dataset: unknown,
-  request: DefinitionRequest,
+  request: RunRequest,
 ): Promise<Pick<RunDefinition, 'table' | 'rowCount' | 'rowReference'>> {
-  const { project_id, account } = request;
   const { val, className, reference, ...stored } = await readVersion(transaction, dataset, 'Dataset', request);
   if (className !== 'Dataset') throw wrongClass('dataset', 'Dataset', className);
   const { rows } = objectOrEmpty(val);
@@ -153,13 +302,7 @@ async function readDataset(
     if (!rows.every(isJsonObject)) {
       throw new Refusal(400, 'The dataset has rows that are no objects');
     }
-    const digests = rows.map(contentDigest);
-    const table = { project_id, table_digest: tableDigest(digests) };
-    if (!(await findTable(transaction, table))) {
-      await putRows(transaction, project_id, rows, digests);
-      await putTable(transaction, { project_id, digest: table.table_digest, created_by: account }, digests);
-    }
-    return { table, rowCount: rows.length, rowReference: null };
+    return { table: await storeTable(transaction, rows, request), rowCount: rows.length, rowReference: null };
   }
   const found = await findRowTable(transaction, rows, request);
   if (!found) throw new Refusal(400, `The dataset ${stored.name} has no rows that can be read`);
@@ -196,17 +339,16 @@ export async function countPlanned(
 async function resolveScorers(
   transaction: Transaction,
   scorers: readonly unknown[],
-  access: Access,
-  operation: (name: string) => Promise<string>,
+  request: RunRequest,
 ): Promise<{ scorers: RunScorer[]; leftOut: LeftOutScorer[] }> {
   if (scorers.length > maxScorers) throw new Refusal(400, `A run has at most ${maxScorers} scorers`);
   const resolved: RunScorer[] = [];
   const leftOut: LeftOutScorer[] = [];
   const keys = new Map<string, number>();
   for (const text of scorers) {
-    const stored = await findStored(transaction, text, access);
+    const stored = await findStored(transaction, text, request);
     const parsed = stored && parseScorer(stored.val);
-    const parts = parsed ? await resolveScorer(transaction, parsed, access) : reasonToLeaveOut(text, stored);
+    const parts = parsed ? await resolveScorer(transaction, parsed, request) : reasonToLeaveOut(text, stored);
     if (typeof parts === 'string') {
       leftOut.push({
         scorer: stored?.reference ?? (typeof text === 'string' ? text : JSON.stringify(text)),
@@ -218,7 +360,9 @@ async function resolveScorers(
     const uses = (keys.get(name) ?? 0) + 1;
     keys.set(name, uses);
     const key = uses === 1 ? name : `${name}_${uses}`;
-    resolved.push({ key, reference, operation: await operation(`${key}.score`), ...parts });
+    const { project_id, account } = request;
+    const operation = await operationReference(transaction, { project_id, name: `${key}.score`, account });
+    resolved.push({ key, reference, operation, ...parts });
   }
   return { scorers: resolved, leftOut };
 }
@@ -229,34 +373,87 @@ function reasonToLeaveOut(text: unknown, stored: StoredVersion | undefined): str
   return kind === 'op' ? 'It is code of another program.' : 'It was not found.';
 }
 
-type ScorerParts = RunScorer extends infer Scorer
-  ? Scorer extends RunScorer
-    ? Omit<Scorer, 'key' | 'reference' | 'operation'>
-    : never
-  : never;
+/** Levels on which scorers may be parts of others. */
+const maxScorerNesting = 2;
 
 /** Reads what a scorer refers to. Returns the reason if it cannot be run. */
-async function resolveScorer(
+export async function resolveScorer(
   transaction: Transaction,
   parsed: RunnableScorer,
+  access: Access & Pick<RunRequest, 'endpoints'>,
+  nesting = 1,
+): Promise<ScorerParts | string> {
+  if (parsed.type === 'judge') return resolveJudge(transaction, parsed.scorer, access);
+  const negate = parsed.scorer.negate === true;
+  switch (parsed.type) {
+    case 'comparison':
+      return patternFault(parsed.scorer) ?? { kind: 'comparison', negate, scorer: parsed.scorer };
+    case 'endpoint': {
+      const { endpoint } = parsed.scorer;
+      if (access.endpoints.has(endpoint)) return { kind: 'endpoint', negate, endpoint };
+      return `The settings of the service name no endpoint ${endpoint}.`;
+    }
+    case 'pairwise': {
+      const { model, prompt, expected, seed, both_orders } = parsed.scorer;
+      const llmModel = await findModel(transaction, model, access);
+      if (!llmModel) return modelNotFound;
+      return {
+        kind: 'pairwise',
+        negate,
+        request: await modelRequest(transaction, llmModel, access),
+        prompt: [{ role: 'user', content: prompt }],
+        expected,
+        seed: seed ?? 0,
+        bothOrders: both_orders === true,
+      };
+    }
+    case 'combined': {
+      if (nesting > maxScorerNesting) return `Scorers are parts of others on more than ${maxScorerNesting} levels.`;
+      const { kind, scorers, weights = null, threshold = null } = parsed.scorer;
+      const parts: ScorerParts[] = [];
+      for (const text of scorers) {
+        const stored = await findStored(transaction, text, access);
+        const part = stored && parseScorer(stored.val);
+        const resolved = part
+          ? await resolveScorer(transaction, part, access, nesting + 1)
+          : reasonToLeaveOut(text, stored);
+        if (typeof resolved === 'string') return `Of its part ${text}: ${resolved}`;
+        parts.push(resolved);
+      }
+      return { kind: 'combined', negate, parts, isAny: kind === 'any_of', weights, threshold };
+    }
+  }
+}
+
+const modelNotFound = 'Its model was not found, or is no LLMStructuredCompletionModel.';
+
+function patternFault(scorer: ComparisonScorer): string | undefined {
+  if (scorer.kind !== 'matches') return undefined;
+  try {
+    compileLinearPattern(scorer.pattern);
+    return undefined;
+  } catch (error) {
+    if (!(error instanceof SyntaxError)) throw error;
+    return `Its pattern is invalid: ${error.message}`;
+  }
+}
+
+/** Returns the model of a judge, which is a part of it or stored on its own. */
+async function findModel(
+  transaction: Transaction,
+  model: string | LlmModel,
+  access: Access,
+): Promise<LlmModel | undefined> {
+  return typeof model === 'string' ? parseLlmModel((await findStored(transaction, model, access))?.val) : model;
+}
+
+async function resolveJudge(
+  transaction: Transaction,
+  { model, scoring_prompt, scoring_prompt_ref, column_map, reply_schema }: LlmJudgeScorer,
   access: Access,
 ): Promise<ScorerParts | string> {
-  if (parsed.type === 'comparison') {
-    const { scorer } = parsed;
-    if (scorer.kind === 'matches') {
-      try {
-        compileLinearPattern(scorer.pattern);
-      } catch (error) {
-        if (!(error instanceof SyntaxError)) throw error;
-        return `Its pattern is invalid: ${error.message}`;
-      }
-    }
-    return { kind: 'comparison', scorer };
-  }
-  const { model, scoring_prompt, scoring_prompt_ref, column_map, reply_schema } = parsed.scorer;
-  const llmModel =
-    typeof model === 'string' ? parseLlmModel((await findStored(transaction, model, access))?.val) : model;
-  if (!llmModel) return 'Its model was not found, or is no LLMStructuredCompletionModel.';
+  const llmModel = await findModel(transaction, model, access);
+  if (!llmModel) return modelNotFound;
   const text = scoring_prompt_ref ?? scoring_prompt;
   if (text == null) return 'It has no scoring_prompt.';
   const prompt = parseReference(text)
@@ -265,7 +462,7 @@ async function resolveScorer(
   if (!prompt) return `Its prompt ${text} was not found.`;
   const request = await modelRequest(transaction, llmModel, access);
   const columns = column_map ?? {};
-  return { kind: 'judge', request, prompt, columns, replySchema: reply_schema ?? null };
+  return { kind: 'judge', negate: false, request, prompt, columns, replySchema: reply_schema ?? null };
 }
 
 /** Parameters of a model that are members of a request under the same name. */

@@ -23,6 +23,7 @@ export async function summarizeTrials(
   const latencies: number[] = [];
   const status_counts = { success: 0, error: 0 };
   let usage: ReturnType<typeof sumUsage> = {};
+  let reused_scores = 0;
   for await (const calls of readTrials(database, project_id, [runId], budget)) {
     for (const call of calls) {
       lists.add(scoresOf(call));
@@ -31,13 +32,17 @@ export async function summarizeTrials(
       const { success, error } = objectOrEmpty(summary.status_counts);
       status_counts.success += Number(success ?? 0);
       status_counts.error += Number(error ?? 0);
+      reused_scores += Number(summary.reused_scores ?? 0);
       const { mean } = objectOrEmpty(objectOrEmpty(call.output).model_latency);
       if (typeof mean === 'number') latencies.push(mean);
     }
   }
   const mean = meanOf(latencies);
   const model_latency = mean === undefined ? {} : { model_latency: { mean } };
-  return { output: { ...summaryOf(lists), ...model_latency }, summary: { usage, status_counts } };
+  return {
+    output: { ...summaryOf(lists), ...model_latency },
+    summary: { usage, status_counts, ...(reused_scores > 0 && { reused_scores }) },
+  };
 }
 
 /** Records the start of a run, in a write transaction. */
@@ -49,8 +54,8 @@ export async function startRun(
     account: string;
     started_at: string;
     display_name?: string | null;
-    evaluation: string;
-    model: string;
+    evaluation: string | null;
+    model: string | null;
     /** Further facts about the run that the service records. */
     attributes: Record<string, unknown>;
   },

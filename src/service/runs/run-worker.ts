@@ -1,22 +1,36 @@
 import { setTimeout as wait } from 'node:timers/promises';
+import type { BodyOf } from '../../contract/endpoints.ts';
 import { Refusal } from '../../core/http/refusal.ts';
 import type { Log } from '../../core/log.ts';
 import { nextTurn } from '../../core/turns.ts';
 import type { ModelClient } from '../inference/model-client.ts';
+import type { ScorerEndpoints } from '../inference/scorer-endpoints.ts';
 import { type MemoryPool, RequestBudget } from '../request-budget.ts';
 import { recordEvents } from '../storage/call-events.ts';
-import type { Database } from '../storage/database.ts';
+import type { Database, Transaction } from '../storage/database.ts';
+import { contentDigest } from '../storage/digest.ts';
 import { deleteJobs, type EvaluationJob, renewLease } from '../storage/evaluation-jobs.ts';
+import { findKeptScore, putKeptScores } from '../storage/kept-scores.ts';
 import { selectPlaces, selectRows } from '../storage/row-tables.ts';
 import { toStorableText } from '../storage/storable-text.ts';
-import { applyScorer, type Outcome, predict } from './predict-and-score.ts';
-import { readCallsById } from './recorded-runs.ts';
-import type { RunDefinition } from './run-definition.ts';
+import { applyScorer, type Judged, type Outcome, predict } from './predict-and-score.ts';
+import { findCall, readCallsById } from './recorded-runs.ts';
+import { type Booking, BudgetReached, limitsInWords, RunBudget } from './run-budget.ts';
+import {
+  isAsking,
+  type RunDefinition,
+  type RunScorer,
+  type RunSource,
+  readsFact,
+  requestsOfScorer,
+} from './run-definition.ts';
 import { endRun, summarizeTrials } from './run-events.ts';
+import { readFacts, readSourceOutput } from './source-outputs.ts';
 import {
   type CallEvents,
   joinEvents,
   outcomeOf,
+  type SourceOutput,
   type TimedOutcome,
   TrialEvents,
   type TrialRow,
@@ -32,6 +46,9 @@ export interface WorkerContext {
   owner: string;
   /** A process whose heartbeat has not changed for this long counts as ended. */
   leaseMs: number;
+  scorerEndpoints: ScorerEndpoints;
+  /** Stores a score as feedback, in a write transaction. */
+  storeFeedback: (transaction: Transaction, feedback: BodyOf<'createFeedback'>, account: string) => Promise<unknown>;
 }
 
 /** A trial that has not begun. */
@@ -41,6 +58,8 @@ interface WaitingTrial {
   mayHaveResults: boolean;
   /** Undefined until it is read, which happens ahead of the trial unless the row is large. */
   row?: TrialRow;
+  /** The requests that it may send; in a run with a budget it begins once they are booked. */
+  booking?: Booking | undefined;
 }
 
 /** Results of a trial that wait to be stored. */
@@ -56,6 +75,9 @@ const pauseAfterFailureMs = 1000;
 
 /** Number of trials that are open at once, per request that a run may have in progress. */
 const openPerRequest = 3;
+
+/** Trials whose requests are booked at once, per request that a run may have in progress. */
+const bookedPerRequest = 2;
 
 /** Results that arrive within this time are stored together, because every transaction waits for the disk. */
 const gatheringMs = 25;
@@ -80,6 +102,9 @@ export class RunWorker {
   /** The first trial that neither waits nor has begun. */
   #nextTrial: number;
   #isYielding = false;
+  readonly #budget: RunBudget;
+  /** True if the budget does not cover the next trial, and none is in progress. */
+  #isOverBudget = false;
   #unstored: Unstored[] = [];
   /** Aborts when there is something to store. */
   #wakeUp = new AbortController();
@@ -92,6 +117,8 @@ export class RunWorker {
     const open = JSON.parse(job.open_trials) as number[];
     this.#waiting = open.map((trial) => ({ trial, mayHaveResults: true }));
     this.#nextTrial = job.next_trial;
+    const { budget, prices } = this.#definition;
+    this.#budget = new RunBudget(budget, prices ?? {}, JSON.parse(job.spent));
   }
 
   /** Works until the run has ended, its lease is lost, or {@link stop} is called. */
@@ -100,10 +127,13 @@ export class RunWorker {
     while (!signal.aborted) {
       try {
         const isHeld = await this.#sync();
-        if (isHeld && this.#isDone) await this.#endRun();
-        if (!isHeld || this.#isDone) return this.#stop.abort();
+        const isOver = this.#isDone || this.#isOverBudget;
+        if (isHeld && isOver) await this.#endRun();
+        if (!isHeld || isOver) return this.#stop.abort();
         if (this.#isYielding && this.#active.size === 0) break;
         await this.#fillUp();
+        // Bookings are stored before requests are sent.
+        if (this.#book() || this.#isOverBudget) continue;
         this.#begin();
         await this.#waitForNextSync();
       } catch (error) {
@@ -112,6 +142,7 @@ export class RunWorker {
         await wait(pauseAfterFailureMs, undefined, { signal }).catch(() => {});
       }
     }
+    for (const { booking } of this.#waiting) booking?.release();
     // Other processes take the run over at once; if this fails, once the heartbeat has not changed for the time of a lease.
     await this.#sync(null).catch((error) => {
       this.#context.log('error', 'evaluation run not released', { error: String(error) });
@@ -152,11 +183,15 @@ export class RunWorker {
     const sent = [...this.#unstored];
     const ended = new Set(sent.filter(({ isLast }) => isLast).map(({ trial }) => trial));
     const open_trials = [...this.#active, ...this.#waiting.map(({ trial }) => trial)].filter((at) => !ended.has(at));
-    const position = { next_trial: this.#nextTrial, open_trials };
+    const position = { next_trial: this.#nextTrial, open_trials, spent: this.#budget.toStored() };
     const isHeld = await database.write(async (transaction) => {
       const isRenewed = await renewLease(transaction, this.#job, position, owner, nextOwner);
-      if (isRenewed) await recordEvents(transaction, this.#job.account, joinEvents(sent.map(({ events }) => events)));
-      return isRenewed;
+      if (!isRenewed) return false;
+      const { kept = [], feedback = [], ...events } = joinEvents(sent.map((unstored) => unstored.events));
+      await recordEvents(transaction, this.#job.account, events);
+      await putKeptScores(transaction, kept);
+      for (const one of feedback) await this.#context.storeFeedback(transaction, one, this.#job.account);
+      return true;
     });
     if (!isHeld) return false;
     this.#unstored = this.#unstored.slice(sent.length);
@@ -182,13 +217,43 @@ export class RunWorker {
     }
   }
 
+  /** Books the requests of the trials that come next, if the run has a budget. Returns whether bookings must be stored. */
+  #book(): boolean {
+    if (!this.#budget.limits || this.#isYielding) return false;
+    let hasBooked = false;
+    let booked = this.#asking.size;
+    for (const waiting of this.#waiting) {
+      if (booked >= bookedPerRequest * this.#job.concurrency) break;
+      if (!waiting.booking) {
+        waiting.booking = this.#budget.book(this.#requestsPerTrial);
+        if (!waiting.booking) {
+          this.#isOverBudget = this.#active.size === 0 && waiting === this.#waiting[0];
+          break;
+        }
+        hasBooked = true;
+      }
+      booked += 1;
+    }
+    return hasBooked;
+  }
+
+  /** The requests of a trial to models, if each is answered at once. */
+  get #requestsPerTrial(): number {
+    const { request, scorers } = this.#definition;
+    return scorers.reduce((sum, scorer) => sum + requestsOfScorer(scorer), request ? 1 : 0);
+  }
+
   #rowIndexOf(trial: number): number {
     return trial % this.#definition.rowCount;
   }
 
-  /** Reads rows by their places in the dataset, without those that take more memory than `maxBytes`. */
-  async #readRows(indexes: readonly number[], maxBytes: number): Promise<Map<number, TrialRow>> {
-    const { table, rowReference } = this.#definition;
+  /** Reads rows by their places in a table, the dataset by default, without those that take more memory than `maxBytes`. */
+  async #readRows(
+    indexes: readonly number[],
+    maxBytes: number,
+    table = this.#definition.table,
+  ): Promise<Map<number, TrialRow>> {
+    const { rowReference } = this.#definition;
     const rows = await this.#context.database.read((transaction) =>
       selectRows(transaction, table).where('row_index', 'in', indexes).where('memory_bytes', '<=', maxBytes).execute(),
     );
@@ -207,6 +272,7 @@ export class RunWorker {
       !this.#stop.signal.aborted &&
       !this.#isYielding &&
       this.#waiting.length > 0 &&
+      (!this.#budget.limits || this.#waiting[0]!.booking) &&
       this.#asking.size < concurrency &&
       // Trials whose results wait to be stored do not hold up others, but their number is limited.
       this.#active.size < openPerRequest * concurrency
@@ -227,11 +293,16 @@ export class RunWorker {
       });
     } catch (error) {
       if (this.#stop.signal.aborted) return;
-      this.#context.log('error', 'trial interrupted', { error: String(error) });
-      await wait(pauseAfterFailureMs, undefined, { signal: this.#stop.signal }).catch(() => {});
+      if (!(error instanceof BudgetReached)) {
+        this.#context.log('error', 'trial interrupted', { error: String(error) });
+        await wait(pauseAfterFailureMs, undefined, { signal: this.#stop.signal }).catch(() => {});
+      }
       this.#active.delete(trial);
-      this.#waiting.push({ ...waiting, mayHaveResults: true });
+      this.#waiting.push({ ...waiting, mayHaveResults: true, booking: undefined });
       this.#endAsking(trial);
+      this.#wakeUp.abort();
+    } finally {
+      waiting.booking?.release();
     }
   }
 
@@ -252,6 +323,11 @@ export class RunWorker {
   /** Runs a trial on its row. While it runs, a large row counts as memory of the account that started the run. */
   async #runTrial(waiting: WaitingTrial): Promise<void> {
     const { row } = waiting;
+    const { source } = this.#definition;
+    if (source) {
+      const taken = await this.#takeOutput(waiting, source);
+      if (taken) return;
+    }
     if (row) return this.#runOnRow(waiting, row);
     const index = this.#rowIndexOf(waiting.trial);
     await this.#withBudget(async (budget) => {
@@ -264,39 +340,91 @@ export class RunWorker {
     });
   }
 
-  async #runOnRow({ trial, mayHaveResults }: WaitingTrial, row: TrialRow): Promise<void> {
-    const { modelClient } = this.#context;
-    const { signal } = this.#stop;
+  /**
+   * Runs a trial on the output of an earlier trial or of a recorded call.
+   * @returns false if the model is to be asked, because there is no output.
+   */
+  async #takeOutput(waiting: WaitingTrial, { kind, table, asks }: RunSource): Promise<boolean> {
+    const { trial } = waiting;
+    const { database } = this.#context;
+    const { project_id } = this.#job;
+    const places = await this.#readRows([trial], maxPreparedBytes, table);
+    const { call_id } = places.get(trial)?.value ?? {};
+    if (typeof call_id !== 'string') return false;
+    return this.#withBudget(async (budget) => {
+      const read = await readSourceOutput(database, project_id, { kind, id: call_id }, budget);
+      if (asks && (!read || read.prediction.exception !== undefined)) return false;
+      const taken = read ?? missingOutput(call_id);
+      await this.#runOnRow(waiting, (asks && waiting.row) || taken.row, taken);
+      return true;
+    });
+  }
+
+  /** @param taken the output, if no model is asked for it. */
+  async #runOnRow(
+    { trial, mayHaveResults, booking }: WaitingTrial,
+    row: TrialRow,
+    taken?: SourceOutput,
+  ): Promise<void> {
+    const { modelClient, scorerEndpoints } = this.#context;
+    const asking = { modelClient, signal: this.#stop.signal, meter: this.#budget.limits && booking };
     const trialEvents = new TrialEvents(this.#job, this.#definition, trial, row);
     const outcomes = mayHaveResults ? await this.#readOutcomes(trialEvents) : new Map<string, TimedOutcome>();
-    let prediction = outcomes.get(trialEvents.predictionId);
+    let prediction = taken?.prediction ?? outcomes.get(trialEvents.predictionId);
     const events: CallEvents[] = [];
+    if (taken) events.push(trialEvents.start(new Date().toISOString(), taken));
     if (!prediction) {
-      prediction = await timed(() => predict(this.#definition.request, row.value, { modelClient, signal }));
+      prediction = await timed(() => predict(this.#definition.request!, row.value, asking));
       events.push(trialEvents.start(prediction.started_at), trialEvents.prediction(prediction));
     }
     const { output } = prediction;
+    const { database } = this.#context;
+    const took = { prediction, usage: taken?.usage ?? prediction.usage };
+    const facts = await readFacts(database, this.#job.project_id, this.#definition.scorers, took);
     const scorers = prediction.exception === undefined ? this.#definition.scorers : [];
     const missing = scorers.filter((scorer) => !outcomes.has(trialEvents.scoreId(scorer)));
-    const judges = missing.filter(({ kind }) => kind === 'judge');
+    const judges = missing.filter(isAsking);
     if (judges.length === 0) {
       this.#endAsking(trial);
       // Lets other trials send their requests before this reply is scored.
       await nextTurn();
     }
-    for (const scorer of [...missing.filter(({ kind }) => kind === 'comparison'), ...judges]) {
-      if (scorer.kind === 'judge') {
+    for (const scorer of [...missing.filter((one) => !isAsking(one)), ...judges]) {
+      if (isAsking(scorer)) {
         const stored = this.#store(trial, events.splice(0), false);
         // The prediction is stored before a judge is asked, so that every score is about the prediction that is stored.
         if (scorer === judges[0]) await stored;
       }
-      const outcome = await timed(() => applyScorer(scorer, { row: row.value, output, modelClient, signal }));
+      const judged = { row: row.value, output, facts, scorerEndpoints, ...asking };
+      const keptKey = this.#keptKeyOf(scorer, judged);
+      const outcome = await timed(
+        async () => (keptKey && (await this.#readKept(keptKey))) || applyScorer(scorer, judged),
+      );
       outcomes.set(trialEvents.scoreId(scorer), outcome);
-      events.push(trialEvents.score(scorer, output, outcome));
+      events.push(trialEvents.score(scorer, outcome, { output, taken, keptKey }));
     }
-    events.push(trialEvents.end(prediction, outcomes));
+    events.push(trialEvents.end(prediction, outcomes, taken !== undefined));
     void this.#store(trial, events, true);
     this.#endAsking(trial);
+  }
+
+  /** Returns the digest under which a score is kept: of the scorer, the row and the output. Undefined where none is. */
+  #keptKeyOf(scorer: RunScorer, { row, output }: Judged): string | undefined {
+    if (!isAsking(scorer) || readsFact(scorer, 'latency_within') || readsFact(scorer, 'cost_within')) return undefined;
+    const { key: _, reference: __, operation: ___, ...parts } = scorer;
+    return contentDigest([this.#job.provider, parts, row, output ?? null]);
+  }
+
+  /** Reads a score that an earlier run has given to the same output. */
+  async #readKept(content_digest: string): Promise<Outcome | undefined> {
+    const { database } = this.#context;
+    const { project_id } = this.#job;
+    const id = await database.read((transaction) => findKeptScore(transaction, { project_id, content_digest }));
+    if (id === undefined) return undefined;
+    const call = await this.#withBudget((budget) => findCall(database, project_id, id, budget));
+    const outcome = call && outcomeOf(call);
+    if (!outcome || outcome.exception !== undefined) return undefined;
+    return { output: outcome.output, usage: {}, reusedCallId: id };
   }
 
   /** Reads the outcomes of a trial that are stored already, by the ids of their calls. */
@@ -350,11 +478,30 @@ export class RunWorker {
       throw error;
     });
     const run = { id: call_id, trace_id: call_id, inputs: { self: this.#definition.evaluation } };
+    const { limits, spent } = this.#budget;
+    if (limits) Object.assign(end.summary, { budget: limits, spent });
+    if (limits && this.#isOverBudget) {
+      const done = this.#nextTrial - this.#waiting.length;
+      const exception = `Stopped by its budget of ${limitsInWords(limits)}: ${done} of ${this.#job.trial_count} predictions took ${limitsInWords(spent)}, and the next could exceed it.`;
+      Object.assign(end, { exception });
+    }
     await this.#context.database.write(async (transaction) => {
       if ((await deleteJobs(transaction, project_id, [call_id])) === 0) return;
       await endRun(transaction, { project_id, run, account, ...end });
     });
   }
+}
+
+/** Returns what a run records of a call that was deleted before it could be scored. */
+function missingOutput(callId: string): SourceOutput {
+  const now = new Date().toISOString();
+  const exception = `The call ${callId} does not exist any more.`;
+  return {
+    row: { value: {}, example: {} },
+    prediction: { started_at: now, ended_at: now, exception, usage: {} },
+    usage: {},
+    callId,
+  };
 }
 
 /** Returns whether something needs more memory or work than is allowed, which it will always do. */

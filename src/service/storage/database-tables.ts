@@ -295,6 +295,8 @@ export const tables = {
       },
     },
   ),
+  /** The recorded calls with scores that later runs use again, by the digest of scorer, row and output. */
+  kept_scores: table({ project_id: text, content_digest: text, call_id: text }, 'project_id, content_digest'),
   /** The runs of evaluations that this service has yet to finish. */
   evaluation_jobs: table(
     {
@@ -315,6 +317,8 @@ export const tables = {
       /** The first trial that has not begun, and the JSON list of those that have begun and not ended. */
       next_trial: integer,
       open_trials: text,
+      /** What the run has taken of its budget, as JSON. */
+      spent: text,
       /** The plan of the run, as it was when the run began; last, so that the other columns are read without it. */
       definition: text,
     },

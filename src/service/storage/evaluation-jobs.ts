@@ -12,10 +12,11 @@ export type RunKey = Pick<EvaluationJob, 'project_id' | 'call_id'>;
 /** The lease of a run: only the process that holds it works on the run. */
 export type RunLease = RunKey & Pick<EvaluationJob, 'account' | 'owner' | 'beat'>;
 
-/** The first trial that has not begun, and those that have begun and not ended. */
+/** The first trial that has not begun, those that have begun and not ended, and what the run has taken of its budget. */
 export interface RunPosition {
   next_trial: number;
   open_trials: number[];
+  spent: object;
 }
 
 /** Maximum number of runs among which a process looks for one to work on. */
@@ -24,9 +25,9 @@ const maxListedJobs = 1000;
 /** Adds a run to those in progress, in a write transaction. */
 export async function putJob(
   transaction: Transaction,
-  job: Omit<EvaluationJob, 'owner' | 'beat' | 'next_trial' | 'open_trials'>,
+  job: Omit<EvaluationJob, 'owner' | 'beat' | 'next_trial' | 'open_trials' | 'spent'>,
 ): Promise<void> {
-  const unstarted = { owner: null, beat: 0, next_trial: 0, open_trials: '[]' };
+  const unstarted = { owner: null, beat: 0, next_trial: 0, open_trials: '[]', spent: '{}' };
   await transaction
     .insertInto('evaluation_jobs')
     .values({ ...job, ...unstarted })
@@ -83,7 +84,7 @@ export async function takeLease(
 export async function renewLease(
   transaction: Transaction,
   { project_id, call_id }: RunKey,
-  { next_trial, open_trials }: RunPosition,
+  { next_trial, open_trials, spent }: RunPosition,
   owner: string,
   nextOwner: string | null = owner,
 ): Promise<boolean> {
@@ -94,6 +95,7 @@ export async function renewLease(
       beat: eb('beat', '+', 1),
       next_trial,
       open_trials: JSON.stringify(open_trials),
+      spent: JSON.stringify(spent),
     }))
     .where('project_id', '=', project_id)
     .where('call_id', '=', call_id)

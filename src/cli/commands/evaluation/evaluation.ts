@@ -42,6 +42,7 @@ export function addEvaluation(program: Command): void {
     page,
   });
   addRun(evaluation);
+  addResume(evaluation);
   addList(evaluation);
   addShow(evaluation);
   addCompare(evaluation);
@@ -74,6 +75,9 @@ interface RunOptions extends ReportOptions {
   seed?: number;
   baseline?: string;
   concurrency?: number;
+  maxRequests?: number;
+  maxTokens?: number;
+  maxUsd?: number;
   dryRun?: true;
   yes?: true;
 }
@@ -91,6 +95,9 @@ function addRun(evaluation: Command): void {
     .option('--seed <number>', 'draw other rows for --sample; 0 by default', asWholeNumber(0, 999_999_999))
     .option('--baseline <name>', 'name the complete run, like main, for later comparisons')
     .option('--concurrency <number>', 'predictions at once, 1 to 64', asWholeNumber(1, 999_999))
+    .option('--max-requests <number>', 'end before more requests to models', asWholeNumber(1, 999_999_999))
+    .option('--max-tokens <number>', 'end before more tokens', asWholeNumber(1, 999_999_999))
+    .option('--max-usd <number>', 'end before it costs more, by the stored prices of the models', asNumber)
     .option('--dry-run', 'print what the run would take, and start nothing')
     .option('--yes', `run without asking, also more than ${maxUnconfirmed} requests to models`);
   addReportOptions(command, 10);
@@ -103,41 +110,89 @@ function addRun(evaluation: Command): void {
   });
   addSettingFlags(command, runtimeFlags).action(async (name: string, options: RunOptions) => {
     const args = runArguments(name, options);
-    let reached: Progress | undefined;
-    const followProgress = (progress: Progress): void => {
-      const { run_id } = progress;
-      // A log of CI has the id from the beginning.
-      if (run_id !== undefined && run_id !== reached?.run_id) invocation().stderr.write(`run_id ${run_id}\n`);
-      reached = progress;
-      drawProgress(progress);
-    };
-    await withTools(
-      command,
-      async (tools, serverOptions) => {
-        requireTool('run_evaluation', serverOptions.tools);
-        const plan = await tools.run('run_evaluation', { ...args, dry_run: true, confirm: options.yes });
-        if (options.dryRun) return printResult('run_evaluation', plan, options);
-        const requests = plan.model_requests + plan.judge_requests;
-        if (!options.yes && requests > maxUnconfirmed) {
-          throw new UsageError(
-            `the run sends ${requests} requests, ${plan.model_requests} to the model and ${plan.judge_requests} to judges, about ${plan.estimated_tokens} tokens without the replies. Add --yes, or limit it with --sample`,
-          );
-        }
-        const result = await runToEnd(args, tools).catch(async (error) => {
-          const { run_id } = reached ?? {};
-          if (!tools.signal.aborted || !reached || run_id === undefined) throw error;
-          throw await interruptedRun(run_id, reached, serverOptions);
-        });
-        showProgress('');
-        for (const warning of result.warnings ?? []) invocation().stderr.write(`heddle: ${warning}\n`);
-        if (result.baseline !== undefined) {
-          invocation().stderr.write(`heddle: the run is the baseline ${result.baseline} now\n`);
-        }
-        await report(result.run_id, options, tools);
-      },
-      followProgress,
-    );
+    await followRun(command, options, async (tools) => {
+      const plan = await tools.run('run_evaluation', { ...args, dry_run: true, confirm: options.yes });
+      if (options.dryRun) {
+        await printResult('run_evaluation', plan, options);
+        return undefined;
+      }
+      requireYes(plan, options.yes, 'Add --yes, or limit it with --sample');
+      return args;
+    });
   });
+}
+
+function addResume(evaluation: Command): void {
+  const command = evaluation
+    .command('resume')
+    .description('ask again only what failed in a run or is missing from it, wait for the end, and print the results')
+    .argument('<run>', 'id of a run that has ended')
+    .option('--yes', `run without asking, also more than ${maxUnconfirmed} requests to models`);
+  addReportOptions(command, 10);
+  explain(command, { examples: ['heddle evaluation resume RUN'], page });
+  addSettingFlags(command, runtimeFlags).action(async (run: string, options: ReportOptions & { yes?: true }) => {
+    const args = { run_id: run, only: 'errors' };
+    await followRun(command, options, async (tools) => {
+      const plan = await tools.run('run_evaluation', { ...args, dry_run: true });
+      requireYes(plan, options.yes, 'Add --yes');
+      return args;
+    });
+  });
+}
+
+function requireYes(plan: Plan, isAgreed: true | undefined, advice: string): void {
+  const { model_requests = 0, judge_requests = 0, estimated_tokens } = plan;
+  const requests = model_requests + judge_requests;
+  if (isAgreed || requests <= maxUnconfirmed) return;
+  const tokens = estimated_tokens === undefined ? '' : `, about ${estimated_tokens} tokens without the replies`;
+  throw new UsageError(
+    `the run sends ${requests} requests, ${model_requests} to the model and ${judge_requests} to judges${tokens}. ${advice}`,
+  );
+}
+
+interface Plan {
+  model_requests?: number;
+  judge_requests?: number;
+  estimated_tokens?: number;
+}
+
+/**
+ * Starts a run, waits for its end, and prints the results.
+ * @param prepare returns the arguments that start the run; undefined if nothing is to be started.
+ */
+async function followRun(
+  command: Command,
+  options: ReportOptions,
+  prepare: (tools: ToolRunner) => Promise<Record<string, unknown> | undefined>,
+): Promise<void> {
+  let reached: Progress | undefined;
+  const followProgress = (progress: Progress): void => {
+    const { run_id } = progress;
+    // A log of CI has the id from the beginning.
+    if (run_id !== undefined && run_id !== reached?.run_id) invocation().stderr.write(`run_id ${run_id}\n`);
+    reached = progress;
+    drawProgress(progress);
+  };
+  await withTools(
+    command,
+    async (tools, serverOptions) => {
+      requireTool('run_evaluation', serverOptions.tools);
+      const args = await prepare(tools);
+      if (!args) return;
+      const result = await runToEnd(args, tools).catch(async (error) => {
+        const { run_id } = reached ?? {};
+        if (!tools.signal.aborted || !reached || run_id === undefined) throw error;
+        throw await interruptedRun(run_id, reached, serverOptions);
+      });
+      showProgress('');
+      for (const warning of result.warnings ?? []) invocation().stderr.write(`heddle: ${warning}\n`);
+      if (result.baseline !== undefined) {
+        invocation().stderr.write(`heddle: the run is the baseline ${result.baseline} now\n`);
+      }
+      await report(result.run_id, options, tools);
+    },
+    followProgress,
+  );
 }
 
 async function runToEnd(args: Record<string, unknown>, tools: ToolRunner) {
@@ -151,6 +206,8 @@ async function runToEnd(args: Record<string, unknown>, tools: ToolRunner) {
 
 function runArguments(evaluation: string, options: RunOptions): Record<string, unknown> {
   const { model, prompt, promptFile, messagesFile, sample, seed, baseline, concurrency } = options;
+  const { maxRequests: requests, maxTokens: tokens, maxUsd: usd } = options;
+  const limits = Object.entries({ requests, tokens, usd }).filter(([, limit]) => limit !== undefined);
   const given = [prompt, promptFile, messagesFile].filter((value) => value !== undefined);
   if (seed !== undefined && sample === undefined) throw new UsageError('--seed needs --sample');
   if (given.length > 1) throw new UsageError('only one of --prompt, --prompt-file and --messages-file can be given');
@@ -163,6 +220,7 @@ function runArguments(evaluation: string, options: RunOptions): Record<string, u
     ...(sample !== undefined && { sample: { n: sample, ...(seed !== undefined && { seed }) } }),
     ...(baseline !== undefined && { baseline }),
     ...(concurrency !== undefined && { concurrency }),
+    ...(limits.length > 0 && { budget: Object.fromEntries(limits) }),
   };
 }
 

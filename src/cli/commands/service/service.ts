@@ -2,7 +2,7 @@ import { type Command, InvalidArgumentError } from 'commander';
 import { isLoopbackHost } from '../../../core/http/loopback.ts';
 import { HostedBoard } from '../../../runtime/hosted-board/hosted-board.ts';
 import { listenAt, releaseMemoryAtRest, stopSignal, untilAborted } from '../../../runtime/process-lifecycle.ts';
-import { dataLocation, modelProviderOf, secretsOf } from '../../../runtime/runtime.ts';
+import { dataLocation, modelProviderOf, scorerEndpointsOf, secretsOf } from '../../../runtime/runtime.ts';
 import {
   backUpData,
   type Listing,
@@ -84,6 +84,7 @@ function addStart(service: Command): void {
       host,
       port,
       modelProvider: modelProviderOf(values),
+      scorerEndpoints: scorerEndpointsOf(values),
       boardKey: board?.key,
       pages: board?.serve,
       log,

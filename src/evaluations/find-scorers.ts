@@ -1,0 +1,43 @@
+import type { ServiceClient } from '../client/service-client.ts';
+import { objectReference, parseReference } from '../contract/references.ts';
+import { parseScorer } from '../contract/scorers.ts';
+import { concurrently } from '../core/concurrently.ts';
+import { HeddleError } from '../core/errors.ts';
+import { findVersions, readNamedVersion } from '../records/read-objects.ts';
+import { nearestSentence, shortName } from '../text/names.ts';
+
+/** Scorers that are read at once, and among which the nearest are looked for. */
+const concurrentReads = 8;
+const maxCandidates = 1000;
+
+/**
+ * Returns the references to scorers, each named by its reference or by its name, for which the newest version is taken.
+ * @throws HeddleError `not_found` with the nearest names, `invalid_arguments` for an object that heddle cannot run.
+ */
+export function findScorers(names: readonly string[], project: string, service: ServiceClient): Promise<string[]> {
+  return concurrently(names, concurrentReads, async (text) => {
+    const version = await readNamedVersion(text, project, service);
+    if (!version) throw await unknownScorer(text, project, service);
+    if (!parseScorer(version.val)) {
+      throw new HeddleError({
+        code: 'invalid_arguments',
+        message: `${JSON.stringify(shortName(text))} is no scorer that heddle can run.`,
+        hint: 'Call list_objects with kind scorer, or create_scorer.',
+      });
+    }
+    const reference = parseReference(text);
+    const projectId = reference ? `${reference.entity}/${reference.project}` : project;
+    return objectReference(projectId, version.object_id, version.digest);
+  });
+}
+
+async function unknownScorer(text: string, project: string, service: ServiceClient): Promise<HeddleError> {
+  const page = { limit: maxCandidates, offset: 0 };
+  const found = await findVersions('scorer', project, page, service).catch(() => []);
+  const names = found.map(({ object_id }) => object_id);
+  return new HeddleError({
+    code: 'not_found',
+    message: `There is no scorer ${JSON.stringify(shortName(text))} in project ${project}.`,
+    hint: `${nearestSentence('scorers', parseReference(text)?.name ?? text, names)} Call list_objects with kind scorer for all of them.`.trim(),
+  });
+}
