@@ -1,9 +1,8 @@
 import * as z from 'zod';
-import { holmCorrected } from '../core/statistics/holm.ts';
 import { detectableDifference, meanInterval, pairedRateInterval } from '../core/statistics/intervals.ts';
 import { rounded } from '../core/statistics/rounded.ts';
 import { meanOf, ScoreLists, type ScoreValue, scoreNumber } from '../core/statistics/score-lists.ts';
-import { signTest } from '../core/statistics/sign-test.ts';
+import { holmCorrected, signTest } from '../core/statistics/sign-test.ts';
 import { areLabels, intervalBounds, maxScorers, roundedInterval, type ScoredTrial } from './score-figures.ts';
 
 /** Probability from which a difference counts as more than chance. */

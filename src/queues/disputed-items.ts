@@ -20,7 +20,8 @@ export async function readDisputedPage(
   const fields = await readQueueFields(queue.id, queue.project, queue.service);
   const { open } = findDisagreements(judgedItems(items, judgements), goldOf(feedback), fields);
   const disagreements = new Map<string, Disagreement[]>();
-  for (const each of open) appendTo(disagreements, each.item_id, each);
+  const inField = given.field === undefined ? open : open.filter(({ field }) => field === given.field);
+  for (const each of inField) appendTo(disagreements, each.item_id, each);
   const itemsById = new Map(items.map((item) => [item.id, item]));
   const disputed = [...disagreements].slice(offset, offset + limit);
   const page = disputed.map(([id]) => itemsById.get(id)!);

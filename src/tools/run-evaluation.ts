@@ -87,11 +87,11 @@ const input = z
     calls: z
       .strictObject({
         ids: z.array(z.string().min(1)).min(1).max(maxScoredCalls).optional(),
-        filter: z.record(z.string(), z.unknown()).optional().describe('As in query_calls.'),
+        filter: z.record(z.string(), z.unknown()).optional().describe('Like {"op_name":"answer"}.'),
         queue_id: z.string().min(1).optional(),
       })
       .optional()
-      .describe('As in {ids}, {queue_id} or {filter} of query_calls.'),
+      .describe('Recorded calls: {ids}, {queue_id} or {filter}.'),
     scorers: z.array(z.string().min(1)).min(1).max(maxScorers).optional().describe("Default: the evaluation's."),
     budget: runLimits.optional().describe('As in {requests, tokens, usd}.'),
     project_id: projectArgument('Project of the evaluation'),

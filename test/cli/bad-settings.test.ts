@@ -101,6 +101,7 @@ describe('a setting with a bad value', () => {
       'logFormat',
       'modelProviderUrl',
       'modelProviderKey',
+      'scorerEndpoints',
     ]);
   });
 

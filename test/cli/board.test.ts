@@ -4,6 +4,7 @@ import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { describe, expect, it } from 'vitest';
 import { startBoard } from '../support/board.ts';
+import { execute } from '../support/embedded-service.ts';
 import { startFakeService } from '../support/fake-service.ts';
 import { call, emptyHome, run, startCommand, temporaryFolder } from '../support/heddle.ts';
 import { ask } from '../support/http-server.ts';
@@ -132,16 +133,15 @@ describe('heddle board', () => {
   it('makes the first call of the page in advance, and uses the result only once', async () => {
     const service = await startFakeService();
     const { callTool, viewArguments } = await startSession([], emptyHome(temporaryFolder(), service.environment));
-    const read = (): number => service.requests.filter(({ path }) => path.endsWith('/items/query')).length;
-    // This service does not tell what is finished, so a page is two requests.
-    await expect.poll(read).toBe(2);
+    const claimed = (): number => service.requests.filter(({ path }) => path.endsWith('/claims')).length;
+    await expect.poll(claimed).toBe(1);
     // The arguments of the page's first call.
-    const args = { ...viewArguments, limit: 50 };
-    const first = JSON.parse((await callTool('review_queue', args)).body);
+    const args = { ...viewArguments, filter: {}, n: 50, minutes: 15, prolong: true, by_user: true };
+    const first = JSON.parse((await callTool('claim_queue_items', args)).body);
     expect(first.data.items).toHaveLength(1);
-    expect(read()).toBe(2);
-    await callTool('review_queue', args);
-    expect(read()).toBe(4);
+    expect(claimed()).toBe(1);
+    await callTool('claim_queue_items', args);
+    expect(claimed()).toBe(2);
   });
 
   it("stores judgements as the account's own, apart from those of an agent", async () => {
@@ -208,8 +208,11 @@ describe('heddle board with the name of a queue', () => {
 
   it('names the ids when several queues have the name', async () => {
     const environment = emptyHome(temporaryFolder());
-    await call('create_queue', { name: 'Twice', guidelines: 'a' }, environment);
-    await call('create_queue', { name: 'Twice', guidelines: 'b' }, environment);
+    await call('create_queue', { name: 'Twice' }, environment);
+    const other = await call('create_queue', { name: 'Once' }, environment);
+    // The tools make no second queue of a name, but other programs do.
+    const data = join(environment.XDG_DATA_HOME!, 'heddle', 'heddle.db');
+    await execute(data, `update queues set name = 'Twice' where id = '${other.result.queue_id}'`);
     const finished = await run(['board', '--no-open', 'twice'], environment);
     expect(finished.code).toBe(1);
     expect(finished.stderr).toContain('Project demo/support has 2 queues named "twice".');

@@ -10,6 +10,7 @@ import { call, command, emptyHome, run, temporaryFolder } from '../support/heddl
 
 /** Tools whose change a service makes as a whole or refuses. */
 const allOrNothing = [
+  'claim_queue_items',
   'create_dataset',
   'create_evaluation',
   'create_prompt',

@@ -36,6 +36,10 @@ const writers: Record<string, { args: (file: string, run: string) => string[]; r
     args: (file, runId) => ['evaluation', 'compare', runId, runId, '--markdown', file],
     replaces: true,
   },
+  'evaluation resume --markdown': {
+    args: (file, runId) => ['evaluation', 'resume', runId, '--markdown', file],
+    replaces: true,
+  },
   'evaluation resume --junit': {
     args: (file, runId) => ['evaluation', 'resume', runId, '--junit', file],
     replaces: true,

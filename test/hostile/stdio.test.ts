@@ -125,6 +125,8 @@ describe('stdio server under hostile input', () => {
     let finish = (): void => {};
     const arrived = new Promise<void>((resolve) => {
       service.respond = (request) => {
+        // The list of models is read once, before the call.
+        if (request.path.endsWith('/models')) return sendGoodResponse(request);
         finish = () => sendGoodResponse(request);
         resolve();
       };
@@ -139,8 +141,9 @@ describe('stdio server under hostile input', () => {
     expect((await server.ask(call)).error).toMatchObject({ code: -32_600 });
     finish();
     expect(await server.answerTo('twice')).toHaveProperty('result');
-    expect(service.requests).toHaveLength(1);
-    if (service.requests.length > 1) tally('doubled', 1);
+    const asked = service.requests.filter(({ path }) => !path.endsWith('/models'));
+    expect(asked).toHaveLength(1);
+    if (asked.length > 1) tally('doubled', 1);
   });
 
   it('answers calls whose arguments hold deep nesting, surrogates, NUL or huge numbers', async () => {

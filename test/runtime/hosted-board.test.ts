@@ -102,7 +102,7 @@ describe('heddle service start --board', () => {
     });
     // Without a project in the address, the page is told the first one that the account sees.
     expect(JSON.parse((await visitor.post('/board/session', {})).body)).toMatchObject({ project: 'team/support' });
-    const { data } = await visitor.call('review_queue', { queue_id: 'review' });
+    const { data } = await visitor.call('review_queue', { queue_id: 'review', limit: 50 });
     expect(data).toMatchObject({ account: 'ann', queue: { total: 2 } });
     const [{ id: item_id }] = data.items;
     const items = [{ item_id, judgements: { helpful: true }, annotation_state: 'completed' }];
@@ -161,7 +161,7 @@ describe('heddle service start --board', () => {
     const other = await startServiceCommand(service.environment, ['--board']);
     const moved = new BoardVisitor(other.url);
     for (const [name, value] of ann.cookies) moved.cookies.set(name, value);
-    expect((await moved.call('review_queue', { queue_id: 'review' })).data.account).toBe('ann');
+    expect((await moved.call('review_queue', { queue_id: 'review', limit: 50 })).data.account).toBe('ann');
     await moved.post('/board/logout', {});
     expect((await ann.post('/board/session', {})).status).toBe(401);
   });

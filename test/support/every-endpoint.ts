@@ -1,5 +1,7 @@
 import type { Endpoint } from '../../src/contract/endpoint.ts';
 import { type EndpointName, endpoints } from '../../src/contract/endpoints.ts';
+import { classMembers } from '../../src/contract/objects.ts';
+import { comparisonScorerClass } from '../../src/contract/scorers.ts';
 import { type Answer, basic, type TestService, withStore } from './embedded-service.ts';
 import { sampleOf } from './sample-of.ts';
 
@@ -87,8 +89,13 @@ async function recordRun(post: Post, project_id: string, text: string, dataset: 
   const { prediction_id } = await v2('predictions', { model, inputs: { text }, output: text, evaluation_run_id });
   const scored = { prediction_id, scorer: of('object', dataset), value: text, evaluation_run_id };
   const { score_id } = await v2('scores', scored);
+  const scorer = { ...jsonScorer, name: text };
+  await post('/obj/create', { obj: { project_id, object_id: `scorer-${text}`, val: scorer } });
+  await v2(`evaluation_runs/${evaluation_run_id}/finish`, {});
   return { evaluation, model, run: evaluation_run_id, prediction: prediction_id, score: score_id };
 }
+
+const jsonScorer = { ...classMembers('Scorer', comparisonScorerClass), kind: 'json_valid' };
 
 export function feedbackOn(project: string, call: string): Body {
   return { weave_ref: `weave:///${project}/call/${call}`, feedback_type: 'mood', payload: {} };
@@ -107,6 +114,8 @@ const byId = (id: string): Body => ({ $expr: { $eq: [{ $getField: 'id' }, { $lit
 /** Returns the reference to the object of a project. */
 export const reference = (project: string, { object, digest }: Ids): string =>
   `weave:///${project}/object/${object}:${digest}`;
+const scorerReference = (project: string, { object }: Ids): string =>
+  `weave:///${project}/object/${object.replace('object', 'scorer')}:latest`;
 /** The requests that ask for more than {@link contentOf} takes from their schemas, or that name something by another word. */
 const requests: { [Name in EndpointName]?: (project_id: string, named: Ids) => Body } = {
   runInference: (project, { object }) => ({
@@ -174,6 +183,22 @@ const requests: { [Name in EndpointName]?: (project_id: string, named: Ids) => B
   countRowsOfTables: (project_id, { table }) => ({ project_id, digests: [table] }),
   createFile: (project_id) => ({ project_id, file: 'new' }),
   readFile: (project_id, { file }) => ({ project_id, digest: file }),
+  rescoreEvaluation: (project_id, named) => ({
+    project_id,
+    source_evaluation_run_id: named.run,
+    scorer_refs: [scorerReference(project_id, named)],
+  }),
+  resumeEvaluation: (project_id, { run }) => ({ project_id, call_id: run }),
+  scoreCalls: (project_id, named) => ({
+    project_id,
+    call_ids: [named.prediction],
+    scorer_refs: [scorerReference(project_id, named)],
+  }),
+  tryScorer: (project_id, { prediction }) => ({
+    project_id,
+    scorer: jsonScorer,
+    rows: [{ call_id: prediction }],
+  }),
   evaluationStatus: (project_id, { run }) => ({ project_id, call_id: run }),
   cancelEvaluation: (project_id, { run }) => ({ project_id, call_id: run }),
   listEvaluationRuns: (_, { run }) => ({ evaluation_run_ids: run }),

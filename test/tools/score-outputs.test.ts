@@ -58,6 +58,7 @@ describe('run_evaluation', () => {
       status: 'complete',
       predictions: 2,
       scorers: [
+        { scorer: 'good.reasoning', n: 2, values: [['Seen.', 2]] },
         { scorer: 'good.score', n: 2, pass_rate: 1 },
         { scorer: 'long', n: 2, pass_rate: 0.5 },
       ],

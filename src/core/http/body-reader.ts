@@ -31,7 +31,8 @@ export function createBodyReader(maxBytes: number, maxTotalBytes = Number.POSITI
           receivedBytes += part.length;
           parts.push(part);
           if (size <= maxBytes && receivedBytes <= maxTotalBytes) return;
-          request.pause().removeAllListeners('data');
+          // The rest is dropped, so that the connection can be used again.
+          request.removeAllListeners('data').resume();
           reject(size > maxBytes ? tooLarge() : tooBusy());
         });
         request.once('end', () => resolve(Buffer.concat(parts, size)));

@@ -8,7 +8,10 @@ const different = new Map([
   [42, 'a summary that was not asked for'],
   [52, 'feedback of one millisecond, in the order of its creation'],
   [58, 'feedback of one millisecond, in the order of its creation'],
+  [113, 'members of a queue for claims'],
+  [114, 'members of a queue for claims'],
   [184, 'a reference to a row of a table'],
+  [227, 'members of a queue for claims'],
 ]);
 
 /**

@@ -124,6 +124,9 @@ describe('GET /annotation_queues/{queue_id}', () => {
         created_by: 'ada',
         updated_at: time,
         deleted_at: null,
+        // Members of the embedded service only.
+        reviewers_per_item: null,
+        assignees: null,
       },
     });
   });
