@@ -60,9 +60,9 @@ async function bundled(file) {
     metafile: true,
     plugins: [parserOnly],
     charset: 'utf8',
-    // Short names for what is private to the page, the Markdown parser, the comparison of texts and Preact; _meta is a member of results.
+    // Short names for what is private to the Markdown parser and to Preact; _meta is a member of results.
     mangleProps:
-      /^_|Nonspace|Offset$|^(currentLine|closeUnmatchedBlocks|partiallyConsumedTab|acceptsLines|canContain|last(LineLength|MatchedContainer)|inlineParser|allClosed|oldtip|refmap|(num|orig)delims|can_(open|close)|(remove|handle|previous)(Delim|Bracket)\w*|processEmphasis|parse(Link|Close|Open|Back|Auto|Html|Ref|Ent|Inl|New|Bang|Str)\w*|delimiters|brackets|incorporateLine|finalize|entering|addChild|addLine|indented|subject|bulletChar|processInlines|insertAfter|unlink|lineNumber|listData|(last|previous)Component|extractCommon|addToPath|buildValues|removeEmpty|castInput|diffWithOptionsObj|isSelected|foldedChars|hasSingleKeys|isAsking|isKeeping|isLoadingMore|announceFailure|isWriting|canRetry|isRereading|toggleSelection|is(Written|Busy|List|Raw|Alone|Current|Chat)|canWrite|toggleList|setCurrent|moveActive|writeOrAsk|takeBack|loadWholes|tellModel|callTool|keptSentence|loadFurther|getDerivedStateFrom(Props|Error)|getSnapshotBeforeUpdate|shouldComponentUpdate|component(Will|Did)\w+|getChildContext|debounceRendering|setState|oneChangePerToken|cards|drafts?|formats|announce|wholes|isOpen|logOut|scanDelims|addBracket|bracketAfter|blockStarts|oldPos|maxEditLength|loadGiven|loadMore|isCode|asOf|hasEnded)$/,
+      /^_|Nonspace|Offset$|^(currentLine|closeUnmatchedBlocks|partiallyConsumedTab|acceptsLines|canContain|last(LineLength|MatchedContainer)|inlineParser|allClosed|oldtip|refmap|(num|orig)delims|can_(open|close)|(remove|handle|previous)(Delim|Bracket)\w*|processEmphasis|parse(Link|Close|Open|Back|Auto|Html|Ref|Ent|Inl|New|Bang|Str)\w*|delimiters|brackets|incorporateLine|finalize|entering|addChild|addLine|indented|subject|bulletChar|processInlines|insertAfter|unlink|lineNumber|listData)$/,
     reserveProps: /^(_meta|lineOffset|next_offset|offset)$/,
     format: 'iife',
     // The browsers that MCP clients embed, and those of people, have had these features since 2023.

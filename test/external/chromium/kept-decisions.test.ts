@@ -3,7 +3,7 @@ import { once } from 'node:events';
 import { beforeAll, describe, expect, it } from 'vitest';
 import { startBoard } from '../../support/board.ts';
 import { type Browser, hasChromium, type Page, says, startChromium } from '../../support/chromium.ts';
-import { startTestService, withStore } from '../../support/embedded-service.ts';
+import { execute, startTestService, withStore } from '../../support/embedded-service.ts';
 import { call, command, emptyHome, temporaryFolder } from '../../support/heddle.ts';
 import { importItems } from '../../support/import-items.ts';
 import { onEnd } from '../../support/on-end.ts';
@@ -227,6 +227,7 @@ describe.skipIf(!hasChromium)('what is to do on the board', () => {
   it('is what each of two judges has not finished, one after the other and at the same time', async () => {
     const service = await startTestService({ sample: true });
     const queue_id = 'support-triage';
+    await execute(service.data, `update queues set reviewers_per_item = '3' where id = '${queue_id}'`);
     const openAs = async (name: string) => {
       const { password } = await withStore(service.data, (store) => store.addUser(name, 'all'));
       const environment = emptyHome(temporaryFolder(), {
