@@ -49,8 +49,16 @@ const knownArguments = new Set([
   ...['tool_choice', 'logprobs', 'top_logprobs', 'parallel_tool_calls', 'functions', 'function_call'],
 ]);
 
-/** Arguments that agents hardly ever use. They are not listed, but their tool takes them, and its schema allows more than it lists. */
+/**
+ * Arguments that agents hardly ever use, or members of them. They are not listed, but their tool takes them, and its schema allows more
+ * than it lists.
+ */
 const unlistedArguments = new Map([
+  ['query_queue_items', ['filter.id', 'filter.call_id', 'filter.call_trace_id', 'filter.added_by']],
+  ['claim_queue_items', ['prolong', 'by_user']],
+  ['update_queue_items', ['expected_state']],
+  ['review_queue', ['limit', 'offset']],
+  ['create_evaluation', ['evaluation_name', 'eval_attributes']],
   [
     'run_inference',
     [
@@ -64,22 +72,32 @@ const unlistedArguments = new Map([
         'presence_penalty',
         'frequency_penalty',
       ],
-      ...['stream', 'logit_bias', 'user', 'logprobs', 'top_logprobs', 'parallel_tool_calls', 'extra_headers'],
-      ...['functions', 'function_call', 'api_version'],
+      ...['stream', 'logit_bias', 'user', 'logprobs', 'top_logprobs', 'parallel_tool_calls', 'extra_headers', 'seed'],
+      ...['functions', 'function_call', 'api_version', 'tools', 'tool_choice'],
     ],
   ],
 ]);
 
-function listedArguments(tool: string, { properties = {}, ...schema }: JsonSchema): JsonSchema {
+function listedArguments(tool: string, schema: JsonSchema): JsonSchema {
   const unlisted = unlistedArguments.get(tool) ?? [];
-  const listed = Object.entries(properties).filter(([name]) => !unlisted.includes(name));
-  return { ...schema, properties: Object.fromEntries(listed), additionalProperties: unlisted.length > 0 };
+  const withoutUnlisted = (node: JsonSchema, path: string): JsonSchema =>
+    node.properties === undefined
+      ? node
+      : {
+          ...node,
+          properties: Object.fromEntries(
+            Object.entries(node.properties).flatMap(([name, member]) =>
+              unlisted.includes(path + name) ? [] : [[name, withoutUnlisted(member, `${path}${name}.`)]],
+            ),
+          ),
+        };
+  return { ...withoutUnlisted(schema, ''), additionalProperties: unlisted.some((name) => !name.includes('.')) };
 }
 
-/** Keywords that only restrict values: heddle refuses what does not fit with a sentence of its own. */
+/** Keywords that a model does without: heddle refuses what does not fit with a sentence of its own, and knows its defaults. */
 const restrictions = [
   ...['pattern', 'minLength', 'maxLength', 'minItems', 'maxItems'],
-  ...['minimum', 'maximum', 'exclusiveMinimum'],
+  ...['minimum', 'maximum', 'exclusiveMinimum', 'default'],
 ];
 
 /** Reduces the schema of arguments to what a model needs, since it pays for every word on each turn. */
@@ -97,7 +115,11 @@ function forModel(schema: JsonSchema, describedBefore: Set<string>): JsonSchema 
           // If the description refers to another argument, the members are listed only there.
           const refers = member.description?.toString().startsWith('As in ');
           const { description, ...reduced } = refers
-            ? { type: member.type, description: member.description }
+            ? {
+                type: member.type,
+                ...(member.type === 'array' && { items: { type: 'object' } }),
+                description: member.description,
+              }
             : forModel(member, describedBefore);
           const text = `${name} ${description}`;
           const isKnown = description === undefined || knownArguments.has(name) || describedBefore.has(text);

@@ -5,7 +5,7 @@ import { tryScorerRequest, tryScorerResponse } from './scorers.ts';
 
 /** Request to create an evaluation; entity and project are in the path. */
 export const createEvaluationRequest = z.object({
-  name: z.string().min(1).describe('Evaluations with the same name are versions of one.'),
+  name: z.string().min(1).describe('The same name makes a version.'),
   dataset: z.string().describe('Reference like weave:///entity/project/object/name:latest.'),
   description: z.string().nullish().describe('Purpose of the evaluation.'),
   scorers: z.array(z.string()).nullish().describe('References to the scorers.'),

@@ -50,7 +50,7 @@ const seconds = z.number().min(0).max(latestSecond);
 
 /** Conditions on the judgements of an item. Each annotator's latest judgement in each field counts. */
 export const judgementConditions = z.object({
-  judged_by: z.string().min(1).max(500).nullish().describe('Annotator: whole name, or its beginning and *, or me.'),
+  judged_by: z.string().min(1).max(500).nullish().describe('Annotator, beginning* or me.'),
   field: z.string().min(1).max(500).nullish().describe('Judged field.'),
   value: z.unknown().optional().describe('Its value.'),
   judged_at_least: z.int().min(1).max(1000).nullish().describe('Number of annotators.'),
@@ -120,7 +120,7 @@ export const queryQueueItemsRequest = z.object({
   sort_by: z.array(sortKey).nullish().describe('Most important key first; created_at ascending by default.'),
   limit: z.int().min(0).nullish().describe('Maximum number of items to return.'),
   offset: z.int().min(0).nullish().describe('Number of items to skip.'),
-  include_position: z.boolean().optional().describe('Add position_in_queue, from 1, in this order.'),
+  include_position: z.boolean().optional().describe('Add position_in_queue.'),
   include_feedback: z.boolean().optional().describe('Add the feedback that was given on these items in the queue.'),
   include_own_state: z.boolean().optional().describe("Add own_state: the caller's progress with the item."),
 });

@@ -8,14 +8,14 @@ import { secondsOf, timeArgument } from './time-argument.ts';
 
 /** Argument that selects recorded calls; a call must match every member. */
 export const callsFilterArgument = z.strictObject({
-  op_name: z.string().min(1).optional().describe('Plain name, or a weave:/// reference.'),
-  started_after: timeArgument.optional().describe('Date or time, or like 24h, 7d ago.'),
+  op_name: z.string().min(1).optional().describe('Plain name or reference.'),
+  started_after: timeArgument.optional().describe('Date or time, or 24h, 7d ago.'),
   started_before: timeArgument.optional(),
   has_error: z.boolean().optional(),
   trace_id: z.string().min(1).optional(),
   latency_above: z.number().min(0).optional().describe('Seconds.'),
   text: z.string().min(1).optional().describe('Text in inputs or output.'),
-  include_evaluations: z.boolean().optional().describe('Also the calls that evaluations made.'),
+  include_evaluations: z.boolean().optional().describe('Also calls of evaluations.'),
 });
 export type CallsFilterArgument = z.infer<typeof callsFilterArgument>;
 

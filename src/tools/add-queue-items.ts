@@ -41,11 +41,7 @@ const input = z
       })
       .optional()
       .describe('Take n at random.'),
-    display_fields: z
-      .array(z.string().min(1))
-      .min(1)
-      .optional()
-      .describe('Paths of the values to judge; by default as in the newest item.'),
+    display_fields: z.array(z.string().min(1)).min(1).optional().describe('Paths of the values to judge.'),
     project_id: projectArgument('Project of the queue'),
     dry_run: z.boolean().optional(),
     confirm: z.boolean().optional().describe('The user has agreed.'),

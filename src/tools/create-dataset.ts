@@ -64,7 +64,7 @@ export const createDatasetTool = defineTool({
   groups: ['evaluation'],
   uses: ['createTable', 'createObject'],
   description: `Stores rows, or the matching items of a queue, as a dataset.
-Example: {"name":"Answered","from_queue":{"queue_id":"support-triage","filter":{"annotation_states":["completed"]},"map":{"question":"inputs.question"}}}`,
+Example: {"name":"Answered","from_queue":{"queue_id":"support-triage","filter":{"annotation_states":["completed"]}}}`,
   hints: { readOnlyHint: false, destructiveHint: false, idempotentHint: true, openWorldHint: false },
   input,
   output,

@@ -15,7 +15,7 @@ const input = z
       .array(z.looseObject({ role: z.string().min(1) }))
       .min(1)
       .optional(),
-    text: z.string().min(1).optional().describe('Instead of messages: one message of the user.'),
+    text: z.string().min(1).optional().describe('Instead of messages.'),
     description: z.string().optional(),
     project_id: projectArgument('Project of the prompt'),
   })

@@ -43,7 +43,7 @@ export const createQueueTool = defineTool({
   groups: ['queue'],
   uses: ['queryQueues', 'createQueue', 'createObject', 'readQueue'],
   description: `Creates an empty queue with guidelines and fields to judge; repeating it finds the same queue.
-Example: {"name":"Refunds","guidelines":"Judge the answer.","fields":[{"name":"tone","type":"choice","choices":["kind","rude"]}]}`,
+Example: {"name":"Refunds","guidelines":"Judge the answer.","fields":[{"name":"kind","type":"boolean"}]}`,
   hints: { readOnlyHint: false, destructiveHint: false, idempotentHint: true, openWorldHint: false },
   input,
   output,

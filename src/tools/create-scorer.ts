@@ -104,7 +104,7 @@ const input = z
       .min(1)
       .max(maxTried)
       .optional()
-      .describe('Rows with output, or {call_id}. Stores nothing.'),
+      .describe('Rows with output, or {call_id}; stores nothing.'),
     project_id: projectArgument('Project of the scorer'),
   })
   .superRefine((args, context) => {

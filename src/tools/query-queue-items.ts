@@ -39,7 +39,7 @@ const input = z.strictObject({
   ...pageArguments,
   limit: z.int().min(0).default(50).describe('Maximum number of results to return.'),
   include_position,
-  include_call: z.boolean().optional().describe('Add the values of the calls at display_fields.'),
+  include_call: z.boolean().optional().describe('Add the values to judge.'),
   include_judgements: z
     .boolean()
     .optional()
@@ -83,7 +83,7 @@ export const queryQueueItemsTool = defineTool({
   groups: ['queue'],
   uses: ['queryQueueItems'],
   description: `Reads the items of a queue: the recorded calls to judge, and the state that anybody set last.
-Example: {"queue_id":"support-triage","filter":{"annotation_states":["unstarted"]},"sort_by":[{"field":"call_started_at","direction":"desc"}],"limit":20}`,
+Example: {"queue_id":"support-triage","filter":{"annotation_states":["unstarted"]},"limit":20}`,
   hints: { readOnlyHint: true, destructiveHint: false, idempotentHint: true, openWorldHint: false },
   input,
   output,

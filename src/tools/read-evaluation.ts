@@ -41,7 +41,7 @@ const input = z
       .describe('Ids or names of baselines, the first is compared with.'),
     evaluation: z.string().min(1).optional().describe('Name or reference, for its newest runs.'),
     compare: z.boolean().optional().describe('Compare the newest two.'),
-    expected: z.string().optional().describe("Column with people's judgements: agreement and kappa of each scorer."),
+    expected: z.string().optional().describe("Column with people's judgements, for agreement."),
     only: rowChoice.optional(),
     slice_by: z.string().optional().describe('Column: figures by value.'),
     limit: z.int().min(1).max(1000).default(10).describe('Maximum number of rows, or of runs of an evaluation.'),

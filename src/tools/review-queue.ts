@@ -38,11 +38,7 @@ export type ReviewFilter = z.output<typeof reviewFilter>;
 const input = z.strictObject({
   queue_id: queueArgument.describe('Id or name of the queue.'),
   project_id: projectArgument('Project of the queue'),
-  filter: reviewFilter
-    .optional()
-    .describe(
-      'As in query_queue_items; by default {"unfinished_by_me":true}: items the user has not completed or skipped.',
-    ),
+  filter: reviewFilter.optional().describe('As in query_queue_items; by default what the user has not finished.'),
   ...pageArguments,
   limit: z.int().min(1).max(100).optional().describe('For the board, which reads its items itself.'),
 });

@@ -91,7 +91,7 @@ const input = z
         queue_id: z.string().min(1).optional(),
       })
       .optional()
-      .describe('Recorded calls: {ids}, {queue_id} or {filter}.'),
+      .describe('As in {ids}, {queue_id} or {filter: {op_name}}: recorded calls.'),
     scorers: z.array(z.string().min(1)).min(1).max(maxScorers).optional().describe("Default: the evaluation's."),
     budget: runLimits.optional().describe('As in {requests, tokens, usd}.'),
     project_id: projectArgument('Project of the evaluation'),
@@ -184,7 +184,7 @@ export const runEvaluationTool = defineTool({
   title: 'Run an evaluation',
   groups: ['evaluation'],
   uses: ['evaluateModel', 'evaluationStatus', 'rescoreEvaluation', 'resumeEvaluation', 'scoreCalls'],
-  description: `Asks a model for each row of an evaluation and scores the answers; or scores recorded calls or an earlier run. More than ${maxUnconfirmed} requests to models and judges need the user's agreement; dry_run estimates. Cancelling the call cancels the run.
+  description: `Asks a model for each row of an evaluation and scores the answers; or scores recorded calls or an earlier run. More than ${maxUnconfirmed} requests to models and judges need the user's agreement; dry_run estimates.
 Example: {"evaluation":"Support answers","model":"heddle/echo","prompt":"Answer briefly: {question}"}`,
   hints: { readOnlyHint: false, destructiveHint: false, idempotentHint: false, openWorldHint: true },
   input,

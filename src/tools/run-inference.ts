@@ -25,7 +25,7 @@ const input = z.strictObject({
   ...shapeWithoutNull(inferenceRequest.shape),
   ...typedMembers,
   path: inferencePath.default('/chat/completions').describe('Path below the inference prefix.'),
-  confirm: z.boolean().optional().describe('The user says that a model exists that is not listed.'),
+  confirm: z.boolean().optional().describe('The user has agreed.'),
 });
 
 const output = z.object({

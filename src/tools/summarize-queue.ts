@@ -38,7 +38,7 @@ const input = z.strictObject({
     .optional()
     .describe('As in query_queue_items; field, value and judged_by also select judgements.'),
   annotators: z.array(z.string()).min(2).max(20).optional().describe('Only these.'),
-  disagreements: z.int().min(1).max(1000).optional().describe('Number to list, the worst first.'),
+  disagreements: z.int().min(1).max(1000).optional().describe('Number to list.'),
   limit: pageArguments.limit.default(20).describe('Maximum number of rows of a table, and of ids of disagreements.'),
   offset: z.int().min(0).default(0).describe('Number of rows, and of compared pairs, to skip.'),
   project_id: projectArgument('Project of the queue'),

@@ -23,7 +23,7 @@ const change = z.strictObject({
   note: z.string().min(1).max(1024).optional().describe('For people.'),
   annotation_state: z.enum(progressStates).optional().describe('Your progress on the item.'),
   retract: z.array(z.string()).optional().describe('What you take back: fields, note, or * for all.'),
-  gold: valuesByField.optional().describe("Settles disputes, nobody's judgement; null removes."),
+  gold: valuesByField.optional().describe('Settles disputes; null removes.'),
   reason: z.string().min(1).max(1024).optional().describe('For gold.'),
 });
 
@@ -36,12 +36,12 @@ const input = z.strictObject({
     .optional()
     .describe('Up to 100, each with item_id or call_id.'),
   filter: itemsFilter.optional().describe('As in query_queue_items.'),
-  change: change.optional().describe('The change for each item of filter.'),
+  change: change.optional().describe('As in items, for each item of filter.'),
   as_of: z
     .string()
     .refine((text) => !Number.isNaN(Date.parse(text)), 'must be the as_of of a page, a date and time')
     .optional()
-    .describe('as_of of the page you read; without by_user, items that others judged or moved since are refused.'),
+    .describe('as_of of the page you read; without by_user, refuses items that others changed since.'),
   expected_state: z.enum(annotationStates).optional().describe('Refuses items in another state.'),
   dry_run: z.boolean().optional(),
   confirm: z.boolean().optional().describe('The user has agreed.'),
@@ -75,7 +75,7 @@ export const updateQueueItemsTool = defineTool({
   title: 'Judge and move queue items',
   groups: ['queue'],
   uses: ['queryQueueItems', 'updateProgress', 'createFeedback', 'readQueue', 'queryFeedback'],
-  description: `Records judgements, notes and your state for items, or for all that match a filter. Your latest judgement of a field counts; the states completed and skipped are final for you. Repeating a call has no further effect. More than ${maxUnconfirmed} items need the user's agreement.
+  description: `Records judgements, notes and your state for items, or for all that match a filter. Your latest judgement of a field counts; the states completed and skipped are final for you. More than ${maxUnconfirmed} items need the user's agreement.
 Example: {"queue_id":"support-triage","items":[{"item_id":"…","judgements":{"helpful":true},"annotation_state":"completed"}],"as_of":"2026-11-21T09:00:00Z"}
 With filter: {"queue_id":"support-triage","filter":{"call_op_name":"support.escalate"},"change":{"annotation_state":"skipped"},"dry_run":true}`,
   hints: { readOnlyHint: false, destructiveHint: true, idempotentHint: true, openWorldHint: false },

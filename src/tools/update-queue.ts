@@ -27,7 +27,7 @@ const input = z.strictObject({
   queue_id: queueArgument.describe('Id or name of the queue.'),
   name: z.string().min(1).optional(),
   guidelines: z.string().optional(),
-  add_fields: fieldDefinitions.min(1).optional().describe('As fields in create_queue.'),
+  add_fields: fieldDefinitions.min(1).optional().describe('As in fields of create_queue.'),
   reviewers_per_item: reviewersPerItem.optional(),
   assignees: assignees.optional().describe('Who may claim items; [] for all.'),
   remove_items: z.array(z.string().min(1)).min(1).max(1000).optional().describe('Ids of items or of their calls.'),
@@ -70,7 +70,7 @@ export const updateQueueTool = defineTool({
   groups: ['queue'],
   uses: ['readQueue', 'createObject', 'updateQueue'],
   description: `Renames a queue, replaces its guidelines, adds fields, removes items (add_queue_items brings them back), or deletes it for good.
-Example: {"queue_id":"support-triage","add_fields":[{"name":"tone","type":"choice","choices":["kind","rude"]}]}`,
+Example: {"queue_id":"support-triage","add_fields":[{"name":"kind","type":"boolean"}]}`,
   hints: { readOnlyHint: false, destructiveHint: true, idempotentHint: true, openWorldHint: false },
   input,
   output,

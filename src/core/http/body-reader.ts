@@ -31,8 +31,7 @@ export function createBodyReader(maxBytes: number, maxTotalBytes = Number.POSITI
           receivedBytes += part.length;
           parts.push(part);
           if (size <= maxBytes && receivedBytes <= maxTotalBytes) return;
-          // The rest is dropped, so that the connection can be used again.
-          request.removeAllListeners('data').resume();
+          request.pause().removeAllListeners('data');
           reject(size > maxBytes ? tooLarge() : tooBusy());
         });
         request.once('end', () => resolve(Buffer.concat(parts, size)));
