@@ -76,7 +76,7 @@ export async function startService(options: ServiceOptions): Promise<RunningServ
     const runner = new EvaluationRunner({ database, modelProvider, memoryPool, log, ...evaluation });
     const authenticate = createAuthenticator(database, options.account);
     const app = createApp({ database, modelProvider, runner, memoryPool, authenticate, log });
-    // Node itself reads and drops the rest of a refused body; the listener would reset the connection of a slow client.
+    // The rest of a refused body is read and dropped here; the listener would reset the connection of a slow client.
     const serve = getRequestListener(app.fetch, { overrideGlobalObjects: false, autoCleanupIncoming: false });
     const server = createHttpServer(serve, {
       limits: { idleTimeoutMs: keepAliveTimeoutMs, maxConnections },

@@ -26,7 +26,8 @@ export async function readJson(response: ServerResponse, budget: RequestBudget):
 
 /** Reads the body of the request that a response belongs to. @throws Refusal 413 for more than 32 MiB. */
 export async function readBytes(response: ServerResponse): Promise<Buffer> {
-  const bytes = await readBody(response);
+  // The rest of a refused body is dropped, so that the connection can be used again.
+  const bytes = await readBody(response).finally(() => response.req.resume());
   if (bytes === undefined) throw new Refusal(400, 'The connection was closed before the body was complete');
   return bytes;
 }

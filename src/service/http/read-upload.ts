@@ -75,8 +75,8 @@ async function readForm(request: IncomingMessage, file: SpooledFile): Promise<Fo
       request.pipe(form);
     });
   } finally {
-    // After a refusal nothing more is read; leaving the stream open would leave the file waiting for it.
-    request.unpipe(form).pause().removeAllListeners('data');
+    // After a refusal the rest is dropped; leaving the stream open would leave the file waiting for it.
+    request.unpipe(form).removeAllListeners('data').resume();
     source?.destroy();
     await spooling?.catch(() => {});
   }
