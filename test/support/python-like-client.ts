@@ -1,6 +1,6 @@
 import { expect } from 'vitest';
 
-/** What a traced function records. */
+/** A call as a traced function records it. */
 export interface TracedCall {
   id: string;
   started_at: string;

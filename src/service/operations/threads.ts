@@ -18,7 +18,7 @@ interface Turn {
   ended_at: string | null;
 }
 
-/** Facts of a thread while its turns are read in the order of their start. */
+/** A thread whose turns are being read in the order of their start. */
 interface OpenThread {
   first: Turn;
   last: Turn;

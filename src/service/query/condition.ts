@@ -317,7 +317,7 @@ function readByOperands(operands: readonly Operand[]): Pick<Condition, 'paths' |
   return { paths: operands.flatMap(({ paths }) => paths), scans: 0 };
 }
 
-/** Accepts, for each operator, the result of {@link orderOf}. */
+/** Tests of the result of {@link orderOf}, by operator. */
 const orders = {
   $gt: (order: number) => order > 0,
   $gte: (order: number) => order >= 0,
