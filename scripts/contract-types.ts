@@ -81,9 +81,10 @@ function named(schema: z.ZodType | undefined): string {
 }
 
 function typeOf(schema: Schema): string {
-  const { $ref, enum: values, anyOf, type, properties, additionalProperties, items } = schema;
+  const { $ref, enum: values, const: literal, anyOf, type, properties, additionalProperties, items } = schema;
   if (typeof $ref === 'string') return $ref.split('/').at(-1)!;
   if (Array.isArray(values)) return values.map((value) => `'${value}'`).join(' | ');
+  if (typeof literal === 'string') return `'${literal}'`;
   if (Array.isArray(anyOf)) return anyOf.map((one) => typeOf(one as Schema)).join(' | ');
   if (Array.isArray(type)) return type.map((one) => typeOf({ ...schema, type: one })).join(' | ');
   if (type === 'array') return `(${typeOf((items ?? {}) as Schema)})[]`;

@@ -64,3 +64,11 @@ export async function checkModels(
     hint: 'Use a model that is listed. If the user says that this one exists, call again with confirm; on the command line add --yes.',
   });
 }
+
+/** Returns an error of inference; one that says that something does not exist has the nearest models, where the model is not listed. */
+export async function withNearestModel(error: unknown, model: string, check: ModelCheck): Promise<unknown> {
+  if (!(error instanceof HeddleError) || error.code !== 'not_found') return error;
+  const unlisted = await unlistedModel([model], check);
+  if (!unlisted) return error;
+  return new HeddleError({ ...error, message: `${error.message} ${unlisted.sentence}`, cause: error });
+}

@@ -3,7 +3,7 @@ import { inferencePath } from '../contract/identifiers.ts';
 import { type InferenceResponse, inferenceRequest } from '../contract/inference.ts';
 import { shapeWithoutNull } from '../contract/shape-without-null.ts';
 import { ownMember } from '../core/json/member-at.ts';
-import { checkModels } from '../records/unlisted-model.ts';
+import { withNearestModel } from '../records/unlisted-model.ts';
 import { cutValue } from '../text/call-values.ts';
 import { defineTool } from './definition/tool.ts';
 
@@ -25,7 +25,6 @@ const input = z.strictObject({
   ...shapeWithoutNull(inferenceRequest.shape),
   ...typedMembers,
   path: inferencePath.default('/chat/completions').describe('Path below the inference prefix.'),
-  confirm: z.boolean().optional().describe('The user has agreed.'),
 });
 
 const output = z.object({
@@ -64,16 +63,19 @@ Example: {"model":"heddle/echo","prompt":"weave:///demo/support/object/triage:la
   input,
   output,
 
-  async run({ path, confirm = false, ...request }, context) {
-    await checkModels([request.model], { consequence: 'Nothing was sent', confirm }, context);
-    const response = await context.service.call(
-      'runInference',
-      { path: { path }, body: request },
-      {
-        project: context.project,
-        onProgress: (done) => context.progress({ done, unit: 'characters' }),
-      },
-    );
+  async run({ path, ...request }, context) {
+    const response = await context.service
+      .call(
+        'runInference',
+        { path: { path }, body: request },
+        {
+          project: context.project,
+          onProgress: (done) => context.progress({ done, unit: 'characters' }),
+        },
+      )
+      .catch(async (error) => {
+        throw await withNearestModel(error, request.model, context);
+      });
     return { response };
   },
 

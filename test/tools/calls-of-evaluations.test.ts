@@ -105,18 +105,4 @@ describe('run_inference beside a model provider', () => {
     // Only the judge was asked.
     expect(model.asked.slice(asked).map(({ model: name }) => name)).toEqual(['judge']);
   });
-
-  it('refuses a model that is not listed before anything is sent, unless the user says that it exists', async () => {
-    const asked = model.asked.length;
-    const { error } = await call('run_inference', { model: 'smal', messages });
-    expect(error).toMatchObject({ code: 'not_found' });
-    expect(error.message).toBe(
-      'Nothing was sent. Inference does not list the model smal. The nearest models are small, judge.',
-    );
-    expect(model.asked).toHaveLength(asked);
-    const sent = await call('run_inference', { model: 'smal', messages, confirm: true });
-    expect(sent.response.choices[0].message.content).toBe('An answer');
-    expect(model.asked.at(-1)).toMatchObject({ model: 'smal' });
-    expect(model.asked.at(-1)).not.toHaveProperty('confirm');
-  });
 });

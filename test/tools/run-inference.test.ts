@@ -102,7 +102,6 @@ describe('run_inference', () => {
     expect(
       inference.requests.map(({ method, path, headers }) => [`${method} ${path}`, headers['openai-project']]),
     ).toEqual([
-      ['GET /v1/models', header],
       ['POST /v1/chat/completions', header],
       ['GET /v1/models', header],
       ['GET /v1/models', header],
@@ -120,6 +119,13 @@ describe('run_inference', () => {
     expect(failed.code).toBe(1);
     expect(failed.result.code).toBe(code);
     expect(failed.result.message).toContain(name);
+  });
+
+  it('fails with the nearest models for a model that does not exist', async () => {
+    const failed = await call('run_inference', { model: 'heddle/ecco', messages: [] }, emptyHome(temporaryFolder()));
+    expect(failed.result.message).toMatch(
+      /The model heddle\/ecco does not exist here.* Inference does not list the model heddle\/ecco\. The nearest models are heddle\/echo\.$/,
+    );
   });
 
   it('shortens its longest texts to nine tenths of the share that fits, not below 100 characters', () => {

@@ -71,6 +71,7 @@ describe.skipIf(!hasChromium)('the review board in a chat', () => {
     expect(await page.evaluate('chat.client.getNegotiatedProtocolVersion()')).toBe(version);
     expect(await page.evaluate('chat.client.getServerCapabilities().extensions')).toEqual({
       'io.modelcontextprotocol/skills': {},
+      'io.modelcontextprotocol/tasks': {},
       'io.modelcontextprotocol/ui': {},
     });
     await says(board, '9 items shown.');
@@ -80,8 +81,8 @@ describe.skipIf(!hasChromium)('the review board in a chat', () => {
     await says(board, '3 items written.');
     expect(await board.locator('.progress').innerText()).toBe('6 of 12 items finished');
     const calls: { name: string; arguments: Record<string, unknown> }[] = await page.evaluate('chat.calls');
-    expect(calls.map(({ name }) => name)).toEqual(['review_queue', 'update_queue_items']);
-    expect(calls[1]!.arguments).toMatchObject({
+    expect(calls.map(({ name }) => name)).toEqual(['claim_queue_items', 'review_queue', 'update_queue_items']);
+    expect(calls[2]!.arguments).toMatchObject({
       queue_id: 'support-triage',
       by_user: true,
       as_of: expect.stringMatching(/^2\d{3}-.*Z$/),
@@ -305,7 +306,7 @@ describe.skipIf(!hasChromium)('the controls of the review board', () => {
     count: number,
   ): Promise<{ server: string; environment: Record<string, string>; queue: string }> {
     const lines = Array.from({ length: count }, (_, n) => line(`rubric-${n}`, { output: `answer ${n}` }, ['output']));
-    const environment = await importQueue(queue_id, lines);
+    const environment = await importQueue('answers', lines);
     const { result } = await call('create_queue', { name: 'Rubric', guidelines: 'Judge kindly.', fields }, environment);
     const call_ids = lines.map(({ call_id }) => call_id);
     await call(

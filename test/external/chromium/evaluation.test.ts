@@ -67,7 +67,7 @@ describe.skipIf(!hasChromium)('the results of evaluations in a chat', () => {
       const cards = await textsOf(view, '.run');
       expect(cards).toHaveLength(2);
       expect(cards[0]).toMatch(
-        /^Run 1, the baseline complete Model helper Prompt Guess \{question\} Started .* Predictions 60 Tokens 600 Mean latency \S+s Id /,
+        /^Run 1, the baseline complete Model helper Prompt Guess \{question\} Started .* Predictions 60 Tokens 600 Tokens of judges 1,200 Mean latency \S+s Id /,
       );
       expect(cards[1]).toContain('Prompt Think {question}');
       expect(await textsOf(view, 'section > h3')).toEqual(['exact', 'judge.score', 'tone.score']);
@@ -182,7 +182,7 @@ describe.skipIf(!hasChromium)('the results of evaluations in a chat', () => {
     await says(view, '2 of 2 runs shown.');
     const [newest] = await textsOf(view, 'tbody tr');
     expect(newest).toMatch(
-      /complete helper Think \{question\} 60 predictions, 600 tokens exact 90% \(79.85% to 95.34%\) of 60 passed judge.score mean 0.525 of 60$/,
+      /complete helper Think \{question\} 60 predictions, 600 tokens, judges 1,200 tokens exact 90% \(79.85% to 95.34%\) of 60 passed judge.score mean 0.525 of 60$/,
     );
     await view.locator('tbody input').first().focus();
     for (const key of ['Space', 'Tab', 'Tab', 'Space']) await page.keyboard.press(key);

@@ -166,7 +166,7 @@ The nearest ids are support-triage, q. Call list_queues for all of them.
             error: {
               code: 'not_found',
               message: 'Not changed: queue q has no item nowhere.',
-              hint: 'Take item ids from a page of the queue.',
+              hint: 'Take ids from a page of the queue.',
               retryable: false,
             },
           },

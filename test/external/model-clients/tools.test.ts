@@ -57,24 +57,25 @@ const listQueues = {
 Example: {"name":"support"}`,
 };
 
-describe.each<[ModelClient, (tool: ModelTool) => ModelTool, object]>([
-  [claudeCode, inClaudeCode, { limit: { default: 50, type: 'integer' } }],
-  [codex, inCodex, { limit: { type: 'integer' } }],
-])('$title', (client, asSent, limitOfListQueues) => {
+describe.each<[ModelClient, (tool: ModelTool) => ModelTool, number]>([
+  [claudeCode, inClaudeCode, 4400],
+  // It adds empty `properties` to every object.
+  [codex, inCodex, 4500],
+])('$title', (client, asSent, maxTokens) => {
   it.skipIf(!client.program)(
-    'gives its model every definition whole when it lists all tools, in at most 4,400 tokens',
+    `gives its model every definition whole when it lists all tools, in at most ${maxTokens} tokens`,
     async () => {
       const { last } = await converse(client, temporaryFolder(), [], { listsTools: true });
       expect(last.tools.map(({ name }) => name)).toEqual(sortedNames);
       expect(last.tools).toEqual(listed.map(asSent));
       expect(last.tools.find(({ name }) => name === 'list_queues')).toMatchObject({
         ...listQueues,
-        schema: { type: 'object', properties: limitOfListQueues },
+        schema: { type: 'object', properties: { limit: { type: 'integer' } } },
       });
       expect(last.tools.find(({ name }) => name === 'query_queue_items')!.description).toContain(
         'the state that anybody set last.',
       );
-      expect(await countTokens(last.tools)).toBeLessThanOrEqual(4_400);
+      expect(await countTokens(last.tools)).toBeLessThanOrEqual(maxTokens);
       expect(last.prompt).toContain(instructions);
     },
   );

@@ -8,7 +8,8 @@ import { hasNginx, startBoardProxy, trustingFetch } from '../../support/start-ng
 describe.skipIf(!hasNginx || !hasChromium)('deploy/nginx/heddle-board.conf', () => {
   it('lets three people judge in their browsers over TLS, and exposes nothing but the board', async () => {
     const environment = emptyHome(temporaryFolder());
-    await call('list_queues', {}, environment);
+    // Each of them is to get items of the few that the sample has.
+    await call('update_queue', { queue_id: 'support-triage', reviewers_per_item: 4 }, environment);
     const port = await freePort();
     const publicUrl = `https://localhost:${port}`;
     const service = await startServiceCommand(environment, ['--board', '--public-url', publicUrl]);

@@ -113,7 +113,7 @@ describe.skipIf(!hasWeaveSdk)('evaluations with npm weave 0.11.1', () => {
       { inputs: rows[1], output: 'B', scores: { exact: false, 'shape.length': 1, 'shape.short': true } },
       { inputs: rows[0], output: 'A', scores: { exact: true } },
     ]);
-    expect(read.text).toContain('exact\t50% (9.5 to 90.5) of 2 passed');
+    expect(read.text).toContain('exact\t50% (9.4 to 90.5) of 2 passed');
   });
 
   it('have their results in the service when EvaluationLogger has recorded them', async () => {
