@@ -292,7 +292,6 @@ describe.skipIf(!hasChromium)('the review board in a chat', () => {
 });
 
 describe.skipIf(!hasChromium)('the controls of the review board', () => {
-  const queue_id = 'rubric';
   const fields = [
     { name: 'correct', type: 'boolean', description: 'Is every fact right?' },
     { name: 'score', type: 'integer', min: 1, max: 5 },
