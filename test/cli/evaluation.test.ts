@@ -62,7 +62,9 @@ describe('junitReport', () => {
       { call_id: '2', inputs: { q: 'c' }, scores: {}, error: 'status 500' },
       { call_id: '3', inputs: { q: 'd' }, output: 'd', scores: { exact: true } },
     ];
-    const report = junitReport({ runs: [{ ...runOf([]), evaluation: 'E' }], rows }, ['exact passes 33%'], undefined);
+    const report = junitReport([
+      { run: { ...runOf([]), evaluation: 'E' }, rows, missed: ['exact passes 33%'], failure: undefined },
+    ]);
     expect(report).toContain('<testsuite name="E r" tests="4" failures="1" errors="0">');
     expect(report).toContain(
       '<testcase classname="E" name="&lt;a&gt; &amp; &quot;b&quot;"><system-out>exact: false&#10;x\ufffdy&#10;</system-out></testcase>',
@@ -75,7 +77,7 @@ describe('junitReport', () => {
 
   it('names a test after the id of its row, and has an error for a run that failed', () => {
     const rows = [{ call_id: '1', inputs: { q: 'a', id: 7 }, scores: {}, error: 'status 500' }];
-    const report = junitReport({ runs: [runOf([])], rows }, [], 'failed: status 500');
+    const report = junitReport([{ run: runOf([]), rows, missed: [], failure: 'failed: status 500' }]);
     expect(report).toContain('<testsuite name="evaluation r" tests="2" failures="0" errors="1">');
     expect(report).toContain(
       '<testcase classname="evaluation" name="7"><system-err>status 500</system-err></testcase>',
@@ -132,7 +134,8 @@ describe('markdownReport', () => {
 describe('heddle evaluation', () => {
   it.each([
     [['run', 'none', '--model', 'heddle/echo', '--prompt', 'Hi'], 3, 'There is no evaluation "none"'],
-    [['run', 'none', '--prompt', 'Hi'], 2, "required option '--model <id>' not specified"],
+    [['run', 'none', '--prompt', 'Hi'], 2, '--model is needed, or --config FILE'],
+    [['run', '--model', 'm', '--prompt', 'Hi'], 2, 'the name of an evaluation is needed, or --config FILE'],
     [['run', 'none', '--model', 'm', '--prompt', 'a', '--prompt-file', 'b'], 2, 'only one of --prompt'],
     [['show', 'none'], 3, 'has no run "none"'],
     [['show', 'none', '--min-pass-rate', '1.5'], 2, 'a share from 0 to 1'],

@@ -61,6 +61,7 @@ const packageHomes: Record<string, string[]> = {
   '@opentelemetry/api': ['telemetry'],
   'jsonc-parser': ['client-setup'],
   'smol-toml': ['client-setup'],
+  yaml: ['cli'],
 };
 
 const files = readdirSync(src, { recursive: true, encoding: 'utf8' }).filter((file) => file.endsWith('.ts'));

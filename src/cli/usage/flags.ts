@@ -74,4 +74,17 @@ export function asWholeNumber(minimum: number, maximum: number): (text: string) 
   };
 }
 
+/** Parses a decimal number. @throws InvalidArgumentError for other text. */
+export function asNumber(text: string): number {
+  if (/^-?\d{1,12}(\.\d{1,12})?$/.test(text)) return Number(text);
+  throw new InvalidArgumentError('It must be a number.');
+}
+
+/** Parses a share from 0 to 1, or a percentage. @throws InvalidArgumentError for other text. */
+export function asShare(text: string): number {
+  const share = text.endsWith('%') ? asNumber(text.slice(0, -1)) / 100 : asNumber(text);
+  if (share >= 0 && share <= 1) return share;
+  throw new InvalidArgumentError('It must be a share from 0 to 1, or a percentage.');
+}
+
 export const asPort = asWholeNumber(0, 65_535);

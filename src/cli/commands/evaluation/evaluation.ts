@@ -1,8 +1,10 @@
-import { readFileSync } from 'node:fs';
-import { type Command, InvalidArgumentError, Option } from 'commander';
+import { type Command, Option } from 'commander';
 import { HeddleError } from '../../../core/errors.ts';
+import { canonicalJson } from '../../../core/json/canonical-json.ts';
+import { sumOf } from '../../../core/statistics/score-lists.ts';
 import { rowChoice } from '../../../evaluations/rank-rows.ts';
 import { comparisonSentence } from '../../../evaluations/render-runs.ts';
+import type { McpServerOptions } from '../../../mcp/server.ts';
 import type { Progress } from '../../../records/call-context.ts';
 import { createNamedFile } from '../../access/named-file.ts';
 import { showView } from '../../access/show-view.ts';
@@ -10,15 +12,18 @@ import { invocation } from '../../invocation.ts';
 import { addOutputOptions, type OutputForm } from '../../terminal/output-form.ts';
 import { drawProgress, showProgress } from '../../terminal/progress.ts';
 import { UsageError } from '../../terminal/report-failure.ts';
-import { addSettingFlags, asWholeNumber, runtimeFlags } from '../../usage/flags.ts';
+import { addSettingFlags, asNumber, asShare, asWholeNumber, runtimeFlags } from '../../usage/flags.ts';
 import { explain } from '../../usage/help.ts';
 import { requireTool } from '../../usage/tool-names.ts';
-import { junitReport } from './junit-report.ts';
+import { type EvaluationFile, type ModelAndPrompt, readEvaluationFile, readMessages } from './evaluation-file.ts';
+import { type JunitSuite, junitReport } from './junit-report.ts';
 import { markdownReport } from './markdown-report.ts';
 import { printResult, type Results, type Run, readResultsOf } from './print-results.ts';
+import { storeEvaluationFile } from './store-evaluation.ts';
 import { missedThresholds, type Thresholds } from './thresholds.ts';
 import { interruptedRun, waitForEnd } from './wait-for-run.ts';
 import { type ToolRunner, withTools } from './with-tools.ts';
+import { readNamedText } from './yaml-file.ts';
 
 const page = 'docs/evaluations.md';
 /** Runs of more requests to models than this, judges included, need --yes. */
@@ -67,7 +72,8 @@ interface ReportOptions extends ResultOptions {
 }
 
 interface RunOptions extends ReportOptions {
-  model: string;
+  config?: string;
+  model?: string;
   prompt?: string;
   promptFile?: string;
   messagesFile?: string;
@@ -86,8 +92,12 @@ function addRun(evaluation: Command): void {
   const command = evaluation
     .command('run')
     .description('run an evaluation on a model, wait for its end, and print the results')
-    .argument('<evaluation>', 'name or reference')
-    .requiredOption('--model <id>', 'model of inference, or reference to a stored model')
+    .argument('[evaluation]', 'name or reference; with --config the file has it')
+    .option(
+      '--config <file>',
+      'YAML or JSON file with the evaluation, models and prompts; other options replace what it says',
+    )
+    .option('--model <id>', 'model of inference, or reference to a stored model')
     .option('--prompt <text>', 'text with {column} placeholders, or reference to a stored prompt')
     .option('--prompt-file <file>', 'file with the text of the prompt')
     .option('--messages-file <file>', 'file with a JSON array of messages')
@@ -105,21 +115,84 @@ function addRun(evaluation: Command): void {
     examples: [
       "heddle evaluation run 'Support answers' --model heddle/echo --prompt 'Answer briefly: {question}' --dry-run",
       "heddle evaluation run 'Support answers' --model heddle/echo --prompt-file prompt.txt --min-pass-rate 90%",
+      'heddle evaluation run --config support-answers.yaml',
     ],
     page,
   });
-  addSettingFlags(command, runtimeFlags).action(async (name: string, options: RunOptions) => {
-    const args = runArguments(name, options);
-    await followRun(command, options, async (tools) => {
-      const plan = await tools.run('run_evaluation', { ...args, dry_run: true, confirm: options.yes });
-      if (options.dryRun) {
-        await printResult('run_evaluation', plan, options);
-        return undefined;
+  addSettingFlags(command, runtimeFlags).action(async (name: string | undefined, given: RunOptions) => {
+    const file = given.config === undefined ? undefined : readEvaluationFile(given.config);
+    if (file && name !== undefined)
+      throw new UsageError('the file of --config names the evaluation; leave out the argument');
+    if (!file && name === undefined) throw new UsageError('the name of an evaluation is needed, or --config FILE');
+    const options: RunOptions = file ? { ...given, ...fileOptions(file), ...optionsGiven(command, given) } : given;
+    const pairs = pairsToRun(options, file?.pairs);
+    const shared = runArguments(options);
+    if (pairs.length > 1 && options.baseline !== undefined) {
+      throw new UsageError('--baseline can name one run only, and the file has several models or prompts');
+    }
+    await followRuns(command, options, async (tools, { tools: offered }) => {
+      if (file) for (const tool of ['create_dataset', 'create_scorer', 'create_evaluation']) requireTool(tool, offered);
+      const evaluation = file ? await storeEvaluationFile(file, tools) : name!;
+      const runs = pairs.map((pair) => ({ evaluation, ...shared, ...pair }));
+      const plans: Plan[] = [];
+      for (const args of runs) {
+        plans.push(await tools.run('run_evaluation', { ...args, dry_run: true, confirm: options.yes }));
       }
-      requireYes(plan, options.yes, 'Add --yes, or limit it with --sample');
-      return args;
+      if (options.dryRun) {
+        for (const plan of plans) await printResult('run_evaluation', plan, options);
+        return [];
+      }
+      requireYes(plans, options.yes, 'Add --yes, or limit it with --sample');
+      return runs;
     });
   });
+}
+
+/** Returns what a file says in the form of the options that say the same. */
+function fileOptions({ sample, concurrency, budget, thresholds, baseline, compare, fail_if_worse }: EvaluationFile) {
+  const options = {
+    sample: sample?.n,
+    seed: sample?.seed,
+    concurrency,
+    maxRequests: budget?.requests,
+    maxTokens: budget?.tokens,
+    maxUsd: budget?.usd,
+    minPassRate: thresholds?.min_pass_rate,
+    minMean: thresholds?.min_mean,
+    maxErrors: thresholds?.max_errors,
+    scorer: thresholds?.scorers,
+    baseline,
+    compare,
+    failIfWorse: fail_if_worse || undefined,
+  };
+  return Object.fromEntries(Object.entries(options).filter(([, value]) => value !== undefined)) as Partial<RunOptions>;
+}
+
+/** Returns the options that stand on the command line, without those that have their default. */
+function optionsGiven(command: Command, options: RunOptions): Partial<RunOptions> {
+  return Object.fromEntries(
+    Object.entries(options).filter(([option]) => command.getOptionValueSource(option) !== 'default'),
+  );
+}
+
+/** Returns the models and prompts to run: each option replaces all of its kind in the file. */
+function pairsToRun(
+  { model, prompt, promptFile, messagesFile }: RunOptions,
+  ofFile: readonly ModelAndPrompt[] = [],
+): ModelAndPrompt[] {
+  const given = [prompt, promptFile, messagesFile].filter((value) => value !== undefined);
+  if (given.length > 1) throw new UsageError('only one of --prompt, --prompt-file and --messages-file can be given');
+  if (model === undefined && ofFile.length === 0) throw new UsageError('--model is needed, or --config FILE');
+  const named: Omit<ModelAndPrompt, 'model'> = {
+    ...(prompt !== undefined && { prompt }),
+    ...(promptFile !== undefined && { prompt: readNamedText(promptFile) }),
+    ...(messagesFile !== undefined && { messages: readMessages(messagesFile) }),
+  };
+  const all = (ofFile.length === 0 ? [{ model: model! }] : ofFile).map((pair) => ({
+    ...(given.length === 0 ? pair : named),
+    model: model ?? pair.model,
+  }));
+  return [...new Map(all.map((pair) => [canonicalJson(pair), pair])).values()];
 }
 
 function addResume(evaluation: Command): void {
@@ -132,21 +205,23 @@ function addResume(evaluation: Command): void {
   explain(command, { examples: ['heddle evaluation resume RUN'], page });
   addSettingFlags(command, runtimeFlags).action(async (run: string, options: ReportOptions & { yes?: true }) => {
     const args = { run_id: run, only: 'errors' };
-    await followRun(command, options, async (tools) => {
+    await followRuns(command, options, async (tools) => {
       const plan = await tools.run('run_evaluation', { ...args, dry_run: true });
-      requireYes(plan, options.yes, 'Add --yes');
-      return args;
+      requireYes([plan], options.yes, 'Add --yes');
+      return [args];
     });
   });
 }
 
-function requireYes(plan: Plan, isAgreed: true | undefined, advice: string): void {
-  const { model_requests = 0, judge_requests = 0, estimated_tokens } = plan;
-  const requests = model_requests + judge_requests;
-  if (isAgreed || requests <= maxUnconfirmed) return;
-  const tokens = estimated_tokens === undefined ? '' : `, about ${estimated_tokens} tokens without the replies`;
+function requireYes(plans: readonly Plan[], isAgreed: true | undefined, advice: string): void {
+  const toModels = sumOf(plans.map(({ model_requests = 0 }) => model_requests)) ?? 0;
+  const toJudges = sumOf(plans.map(({ judge_requests = 0 }) => judge_requests)) ?? 0;
+  const estimated = sumOf(plans.flatMap(({ estimated_tokens }) => estimated_tokens ?? []));
+  if (isAgreed || toModels + toJudges <= maxUnconfirmed) return;
+  const tokens = estimated === undefined ? '' : `, about ${estimated} tokens without the replies`;
+  const [verb, model] = plans.length === 1 ? ['run sends', 'model'] : [`${plans.length} runs send`, 'models'];
   throw new UsageError(
-    `the run sends ${requests} requests, ${model_requests} to the model and ${judge_requests} to judges${tokens}. ${advice}`,
+    `the ${verb} ${toModels + toJudges} requests, ${toModels} to the ${model} and ${toJudges} to judges${tokens}. ${advice}`,
   );
 }
 
@@ -157,13 +232,13 @@ interface Plan {
 }
 
 /**
- * Starts a run, waits for its end, and prints the results.
- * @param prepare returns the arguments that start the run; undefined if nothing is to be started.
+ * Starts runs one after the other, waits for the end of each, and prints the results of all.
+ * @param prepare returns the arguments that start each run; none if nothing is to be started.
  */
-async function followRun(
+async function followRuns(
   command: Command,
   options: ReportOptions,
-  prepare: (tools: ToolRunner) => Promise<Record<string, unknown> | undefined>,
+  prepare: (tools: ToolRunner, serverOptions: McpServerOptions) => Promise<Record<string, unknown>[]>,
 ): Promise<void> {
   let reached: Progress | undefined;
   const followProgress = (progress: Progress): void => {
@@ -177,19 +252,21 @@ async function followRun(
     command,
     async (tools, serverOptions) => {
       requireTool('run_evaluation', serverOptions.tools);
-      const args = await prepare(tools);
-      if (!args) return;
-      const result = await runToEnd(args, tools).catch(async (error) => {
-        const { run_id } = reached ?? {};
-        if (!tools.signal.aborted || !reached || run_id === undefined) throw error;
-        throw await interruptedRun(run_id, reached, serverOptions);
-      });
-      showProgress('');
-      for (const warning of result.warnings ?? []) invocation().stderr.write(`heddle: ${warning}\n`);
-      if (result.baseline !== undefined) {
-        invocation().stderr.write(`heddle: the run is the baseline ${result.baseline} now\n`);
+      const runIds: string[] = [];
+      for (const args of await prepare(tools, serverOptions)) {
+        const result = await runToEnd(args, tools).catch(async (error) => {
+          const { run_id } = reached ?? {};
+          if (!tools.signal.aborted || !reached || run_id === undefined) throw error;
+          throw await interruptedRun(run_id, reached, serverOptions);
+        });
+        showProgress('');
+        for (const warning of result.warnings ?? []) invocation().stderr.write(`heddle: ${warning}\n`);
+        if (result.baseline !== undefined) {
+          invocation().stderr.write(`heddle: the run is the baseline ${result.baseline} now\n`);
+        }
+        runIds.push(result.run_id);
       }
-      await report(result.run_id, options, tools);
+      if (runIds.length > 0) await report(runIds, options, tools);
     },
     followProgress,
   );
@@ -204,41 +281,17 @@ async function runToEnd(args: Record<string, unknown>, tools: ToolRunner) {
   return result;
 }
 
-function runArguments(evaluation: string, options: RunOptions): Record<string, unknown> {
-  const { model, prompt, promptFile, messagesFile, sample, seed, baseline, concurrency } = options;
-  const { maxRequests: requests, maxTokens: tokens, maxUsd: usd } = options;
+/** Returns the arguments of run_evaluation that every run of a command has. */
+function runArguments(options: RunOptions): Record<string, unknown> {
+  const { sample, seed, baseline, concurrency, maxRequests: requests, maxTokens: tokens, maxUsd: usd } = options;
   const limits = Object.entries({ requests, tokens, usd }).filter(([, limit]) => limit !== undefined);
-  const given = [prompt, promptFile, messagesFile].filter((value) => value !== undefined);
   if (seed !== undefined && sample === undefined) throw new UsageError('--seed needs --sample');
-  if (given.length > 1) throw new UsageError('only one of --prompt, --prompt-file and --messages-file can be given');
   return {
-    evaluation,
-    model,
-    ...(prompt !== undefined && { prompt }),
-    ...(promptFile !== undefined && { prompt: readText(promptFile) }),
-    ...(messagesFile !== undefined && { messages: readMessages(messagesFile) }),
     ...(sample !== undefined && { sample: { n: sample, ...(seed !== undefined && { seed }) } }),
     ...(baseline !== undefined && { baseline }),
     ...(concurrency !== undefined && { concurrency }),
     ...(limits.length > 0 && { budget: Object.fromEntries(limits) }),
   };
-}
-
-function readText(file: string): string {
-  try {
-    return readFileSync(file, 'utf8');
-  } catch (error) {
-    throw new UsageError(`cannot read ${file}: ${(error as Error).message}`);
-  }
-}
-
-function readMessages(file: string): unknown {
-  const text = readText(file);
-  try {
-    return JSON.parse(text);
-  } catch (error) {
-    throw new UsageError(`${file} is not valid JSON: ${(error as Error).message}`);
-  }
 }
 
 function addList(evaluation: Command): void {
@@ -281,7 +334,7 @@ function addShow(evaluation: Command): void {
     if (open) return showResults(command, { run_ids: [run], ...args });
     await withTools(command, async (tools, serverOptions) => {
       if (wait) await waitForEnd(run, serverOptions, tools.signal);
-      await report(run, options, tools, args);
+      await report([run], options, tools, args);
     });
   });
 }
@@ -336,7 +389,7 @@ function addCompare(evaluation: Command): void {
       if (!failIfWorse) return;
       const unfinished = results.runs.find((run) => failureOf(run, 1) !== undefined);
       if (unfinished) throw unfinishedRun(unfinished, failureOf(unfinished, 1)!);
-      fail(worseScorers(results));
+      fail(others.flatMap((run) => worseScorers(results, run)));
     });
   });
 }
@@ -360,56 +413,83 @@ function addBaseline(evaluation: Command): void {
   });
 }
 
-/** Returns a sentence for each scorer that is worse than the baseline by more than chance, or lacks scores that it has. */
-function worseScorers({ comparisons = [] }: Results): string[] {
-  return comparisons.flatMap(({ run_id, scorers }) =>
-    scorers
-      .filter(({ verdict, unscored }) => verdict === 'worse' || unscored !== undefined)
-      .map((each) => `${each.scorer} of ${run_id}: ${comparisonSentence(each)}`),
-  );
+/** Returns a sentence for each scorer of a run that is worse than the baseline by more than chance, or lacks scores that it has. */
+function worseScorers({ comparisons = [] }: Results, runId: string): string[] {
+  return comparisons
+    .filter(({ run_id }) => run_id === runId)
+    .flatMap(({ run_id, scorers }) =>
+      scorers
+        .filter(({ verdict, unscored }) => verdict === 'worse' || unscored !== undefined)
+        .map((each) => `${each.scorer} of ${run_id}: ${comparisonSentence(each)}`),
+    );
 }
 
-/** Prints the results of a run, writes the reports, and sets the exit code for a missed threshold. */
+/** Prints the results of runs, writes the reports, and sets the exit code of the worst: for a failed run, or a missed threshold. */
 async function report(
-  run_id: string,
+  ids: readonly string[],
   options: ReportOptions,
   tools: ToolRunner,
   only: Record<string, unknown> = {},
 ): Promise<void> {
   const { junit, markdown, rows, sliceBy, compare, failIfWorse, maxErrors, ...rest } = options;
-  const { minPassRate, minMean, scorer = [], ...form } = rest;
+  const { minPassRate, minMean, scorer = [], json, table } = rest;
   if (failIfWorse && compare === undefined) throw new UsageError('--fail-if-worse needs --compare');
-  const runIds = compare === undefined ? [run_id] : [compare, run_id];
+  const runIds = compare === undefined ? ids : [compare, ...ids];
   const args = { ...only, ...(sliceBy !== undefined && { slice_by: sliceBy }) };
   const results = await readResultsOf(runIds, rows, tools, args);
-  const run = results.runs.at(-1)!;
   const thresholds: Thresholds = {
     scorers: scorer,
     ...(minPassRate !== undefined && { minPassRate }),
     ...(minMean !== undefined && { minMean }),
   };
-  const failure = failureOf(run, maxErrors);
-  // A run without scores has nothing that a threshold could be compared with.
-  const missed = failure === undefined ? missedThresholds(run, thresholds) : [];
-  const worse = failure === undefined && failIfWorse ? worseScorers(results) : [];
-  const reasons = [...missed, ...worse];
+  const outcomes = results.runs.slice(runIds.length - ids.length).map((run): RunOutcome => {
+    const failure = failureOf(run, maxErrors);
+    // A run without scores has nothing that a threshold could be compared with.
+    const missed = failure === undefined ? missedThresholds(run, thresholds) : [];
+    const named = ids.length === 1 ? missed : missed.map((reason) => `${reason} in ${run.run_id}`);
+    const worse = failIfWorse && failure === undefined ? worseScorers(results, run.run_id) : [];
+    return { run, failure, missed: named, worse };
+  });
+  const failed = outcomes.find(({ failure }) => failure !== undefined);
+  const reasons = outcomes.flatMap(({ missed, worse }) => [...missed, ...worse]);
   if (junit !== undefined) {
-    const all = await readResultsOf([run.run_id], maxJunitRows, tools, {});
-    writeReport(junit, junitReport(all, reasons, failure));
+    const suites: JunitSuite[] = [];
+    for (const { run, failure, missed, worse } of outcomes) {
+      const all = await readResultsOf([run.run_id], maxJunitRows, tools, {});
+      suites.push({ run: all.runs[0]!, rows: all.rows, missed: [...missed, ...worse], failure });
+    }
+    writeReport(junit, junitReport(suites));
   }
-  if (markdown !== undefined) writeReport(markdown, markdownReport(results, missed));
+  if (markdown !== undefined)
+    writeReport(
+      markdown,
+      markdownReport(
+        results,
+        outcomes.flatMap(({ missed }) => missed),
+      ),
+    );
   const verdict = {
-    passed: reasons.length === 0 && failure === undefined,
+    passed: reasons.length === 0 && failed === undefined,
     ...(reasons.length > 0 && { missed: reasons }),
   };
+  const form = { ...(json && { json }), ...(table && { table }) };
   await printResult('read_evaluation', { ...results, ...verdict }, form);
-  if (failure !== undefined) throw unfinishedRun(run, failure);
-  const { errors, predictions, error } = run;
-  if (errors) {
+  for (const { run, failure } of outcomes) {
+    const { errors, predictions, error, run_id } = run;
+    if (!errors || failure !== undefined) continue;
     const cause = error === undefined ? '' : `: ${error}`;
-    invocation().stderr.write(`heddle: ${errors} of ${predictions} predictions of ${run.run_id} failed${cause}\n`);
+    invocation().stderr.write(`heddle: ${errors} of ${predictions} predictions of ${run_id} failed${cause}\n`);
   }
   fail(reasons);
+  if (failed) throw unfinishedRun(failed.run, failed.failure!);
+}
+
+/** A run that was asked for, with what it has not reached. */
+interface RunOutcome {
+  run: Run;
+  failure: string | undefined;
+  missed: string[];
+  worse: string[];
 }
 
 function writeReport(file: string, text: string): void {
@@ -478,15 +558,4 @@ function addResultOptions(command: Command, rows: number): void {
 
 function collect(value: string, before: string[] = []): string[] {
   return [...before, value];
-}
-
-function asNumber(text: string): number {
-  if (/^-?\d{1,12}(\.\d{1,12})?$/.test(text)) return Number(text);
-  throw new InvalidArgumentError('It must be a number.');
-}
-
-function asShare(text: string): number {
-  const share = text.endsWith('%') ? asNumber(text.slice(0, -1)) / 100 : asNumber(text);
-  if (share >= 0 && share <= 1) return share;
-  throw new InvalidArgumentError('It must be a share from 0 to 1, or a percentage.');
 }

@@ -1,25 +1,30 @@
 import { objectOrEmpty } from '../../../core/json/json-object.ts';
 import type { ShownRow } from '../../../evaluations/rank-rows.ts';
-import type { Results, Run } from './print-results.ts';
+import type { Run } from './print-results.ts';
 
 const maxNameChars = 120;
 
-/**
- * Formats a run as a JUnit report: a test for each row with what its scorers said, one more that is an error if the run failed,
- * and one more that fails for each threshold that the run missed. Nothing else fails: whether a row that
- * did not pass matters is what the thresholds say.
- * @param failure the reason, if the run failed.
- */
-export function junitReport(
-  { runs, rows }: Pick<Results, 'runs' | 'rows'>,
-  missed: readonly string[],
-  failure: string | undefined,
-): string {
-  const suites = runs.map((run) => suiteOf(run, rows, missed, failure));
-  return `<?xml version="1.0" encoding="UTF-8"?>\n<testsuites name="heddle evaluation">\n${suites.join('\n')}\n</testsuites>\n`;
+/** A run with all its rows, and what it has not reached. */
+export interface JunitSuite {
+  run: Run;
+  rows: readonly ShownRow[];
+  /** The thresholds that the run missed. */
+  missed: readonly string[];
+  /** The reason, if the run failed. */
+  failure: string | undefined;
 }
 
-function suiteOf(run: Run, rows: readonly ShownRow[], missed: readonly string[], failure: string | undefined): string {
+/**
+ * Formats runs as a JUnit report, each as a suite: a test for each row with what its scorers said, one more that is an error if
+ * the run failed, and one more that fails for each threshold that the run missed. Nothing else fails: whether a row that
+ * did not pass matters is what the thresholds say.
+ */
+export function junitReport(suites: readonly JunitSuite[]): string {
+  const texts = suites.map(suiteOf);
+  return `<?xml version="1.0" encoding="UTF-8"?>\n<testsuites name="heddle evaluation">\n${texts.join('\n')}\n</testsuites>\n`;
+}
+
+function suiteOf({ run, rows, missed, failure }: JunitSuite): string {
   const classname = run.evaluation ?? 'evaluation';
   const test = (name: string, children: readonly string[]): string =>
     element('testcase', { classname, name }, children);
