@@ -19,6 +19,7 @@ import { type EvaluationFile, type ModelAndPrompt, readEvaluationFile, readMessa
 import { type JunitSuite, junitReport } from './junit-report.ts';
 import { markdownReport } from './markdown-report.ts';
 import { printResult, type Results, type Run, readResultsOf } from './print-results.ts';
+import { importPromptfooFile, listNotes } from './promptfoo/promptfoo-file.ts';
 import { storeEvaluationFile } from './store-evaluation.ts';
 import { missedThresholds, type Thresholds } from './thresholds.ts';
 import { interruptedRun, waitForEnd } from './wait-for-run.ts';
@@ -52,6 +53,7 @@ export function addEvaluation(program: Command): void {
   addShow(evaluation);
   addCompare(evaluation);
   addBaseline(evaluation);
+  addImport(evaluation);
 }
 
 /** Options of the commands that show the results of runs. */
@@ -292,6 +294,22 @@ function runArguments(options: RunOptions): Record<string, unknown> {
     ...(concurrency !== undefined && { concurrency }),
     ...(limits.length > 0 && { budget: Object.fromEntries(limits) }),
   };
+}
+
+function addImport(evaluation: Command): void {
+  const command = evaluation
+    .command('import')
+    .description('make a file for evaluation run --config from a configuration of promptfoo, and store nothing')
+    .argument('<file>', 'promptfooconfig.yaml, or another name')
+    .option('--out <file>', 'file to write; stdout by default');
+  explain(command, { examples: ['heddle evaluation import promptfooconfig.yaml --out evaluation.yaml'], page });
+  command.action(async (file: string, { out }: { out?: string }) => {
+    const { text, notes } = await importPromptfooFile(file);
+    if (out === undefined) invocation().stdout.write(text);
+    else writeReport(out, text);
+    const lines = listNotes(notes);
+    if (lines !== '') invocation().stderr.write(`${lines}\n`);
+  });
 }
 
 function addList(evaluation: Command): void {

@@ -47,7 +47,8 @@ export function readYamlFile(file: string): YamlFile {
     // Merge keys are what js-yaml, which other tools read such files with, knows too.
     const document = parseDocument(text, { lineCounter: lines, merge: true, prettyErrors: false });
     const faults = [
-      ...document.errors.map(({ message, pos: [start] }) => ({ line: lines.linePos(start).line, message })),
+      // A fault of the syntax has others behind it.
+      ...document.errors.slice(0, 1).map(({ message, pos: [start] }) => ({ line: lines.linePos(start).line, message })),
       ...changedNumbers(document).map(({ start, message }) => ({ line: lines.linePos(start).line, message })),
     ];
     if (faults.length > 0) throw faultyFile(file, faults);
