@@ -71,14 +71,30 @@ const statuses = new Map([
   ['error', 'failed'],
 ]);
 
+type ResultsPage = ResultOf<'queryEvaluationResults'>;
+
 /** Reads every row of runs. Nothing that is long is kept whole. */
 export async function readRunResults(
   runIds: readonly string[],
   project: string,
-  { service, progress }: Access,
+  access: Access,
 ): Promise<{ rows: ResultRow[]; warnings: string[] }> {
   const rows = new Map<string, ResultRow>();
   const warnings = new Set<string>();
+  for await (const page of readResultPages(runIds, project, access)) {
+    for (const warning of page.warnings ?? []) warnings.add(warning);
+    // A row may be on two pages while a run is in progress.
+    for (const row of page.rows) rows.set(row.row_digest, toResultRow(row));
+  }
+  return { rows: [...rows.values()], warnings: [...warnings] };
+}
+
+/** Reads the rows of runs page by page, as the service has them. */
+export async function* readResultPages(
+  runIds: readonly string[],
+  project: string,
+  { service, progress }: Access,
+): AsyncGenerator<ResultsPage> {
   let limit = rowsPerRequest;
   for (let offset = 0; ; ) {
     const query = {
@@ -88,7 +104,7 @@ export async function readRunResults(
       limit,
       offset,
     };
-    let page: ResultOf<'queryEvaluationResults'>;
+    let page: ResultsPage;
     try {
       page = await service.call('queryEvaluationResults', { path: splitProjectId(project), body: query });
     } catch (error) {
@@ -97,15 +113,12 @@ export async function readRunResults(
       limit = Math.max(minRowsPerRequest, Math.floor(limit / 4));
       continue;
     }
-    for (const warning of page.warnings ?? []) warnings.add(warning);
-    // A row may be on two pages while a run is in progress.
-    for (const row of page.rows) rows.set(row.row_digest, toResultRow(row));
+    yield page;
     offset += page.rows.length;
-    if (page.rows.length < limit || offset >= page.total_rows) break;
+    if (page.rows.length < limit || offset >= page.total_rows) return;
     progress({ done: offset, total: page.total_rows, unit: 'rows' });
     await service.pause();
   }
-  return { rows: [...rows.values()], warnings: [...warnings] };
 }
 
 function toResultRow({
@@ -187,7 +200,7 @@ export function unknownRun(runId: string, project: string): HeddleError {
 }
 
 /** Replaces references to rows by the rows. A reference that cannot be read stays. */
-export async function resolveRows(rows: readonly ResultRow[], { service }: Access): Promise<void> {
+export async function resolveRows(rows: readonly Pick<ResultRow, 'datasetRow'>[], { service }: Access): Promise<void> {
   const unread = rows.filter(
     ({ datasetRow }) => typeof datasetRow === 'string' && parsePartReference(datasetRow) !== undefined,
   );

@@ -2,10 +2,12 @@ import { type Command, Option } from 'commander';
 import { HeddleError } from '../../../core/errors.ts';
 import { canonicalJson } from '../../../core/json/canonical-json.ts';
 import { sumOf } from '../../../core/statistics/score-lists.ts';
+import { type ExportedTrial, exportedTrials } from '../../../evaluations/exported-trials.ts';
 import { rowChoice } from '../../../evaluations/rank-rows.ts';
 import { comparisonSentence } from '../../../evaluations/render-runs.ts';
 import type { McpServerOptions } from '../../../mcp/server.ts';
 import type { Progress } from '../../../records/call-context.ts';
+import { pluralize } from '../../../text/page.ts';
 import { createNamedFile } from '../../access/named-file.ts';
 import { showView } from '../../access/show-view.ts';
 import { invocation } from '../../invocation.ts';
@@ -16,6 +18,7 @@ import { addSettingFlags, asNumber, asShare, asWholeNumber, runtimeFlags } from 
 import { explain } from '../../usage/help.ts';
 import { requireTool } from '../../usage/tool-names.ts';
 import { type EvaluationFile, type ModelAndPrompt, readEvaluationFile, readMessages } from './evaluation-file.ts';
+import { exportForms, exportRun, type RunExportForm } from './export-run.ts';
 import { type JunitSuite, junitReport } from './junit-report.ts';
 import { markdownReport } from './markdown-report.ts';
 import { printResult, type Results, type Run, readResultsOf } from './print-results.ts';
@@ -54,6 +57,7 @@ export function addEvaluation(program: Command): void {
   addCompare(evaluation);
   addBaseline(evaluation);
   addImport(evaluation);
+  addExport(evaluation);
 }
 
 /** Options of the commands that show the results of runs. */
@@ -312,6 +316,44 @@ function addImport(evaluation: Command): void {
   });
 }
 
+function addExport(evaluation: Command): void {
+  const command = evaluation
+    .command('export')
+    .description('write all rows of a run with their whole outputs and scores, a line for each trial')
+    .argument('<run>', 'id of the run, or name of a baseline')
+    .addOption(
+      new Option('--format <form>', 'html: one page for a browser, without scripts')
+        .choices(exportForms)
+        .default('jsonl'),
+    )
+    .option('--out <file>', 'file to write, for you alone; stdout by default');
+  explain(command, { examples: ['heddle evaluation export RUN --format html --out results.html'], page });
+  addSettingFlags(command, runtimeFlags).action(async (id: string, { format, out }: ExportOptions) => {
+    await withTools(command, async (tools, serverOptions) => {
+      const { runs } = await readResultsOf([id], 0, tools, {});
+      const run = runs[0]!;
+      const service = (await serverOptions.service()).withSignal(tools.signal);
+      const trials: ExportedTrial[] = [];
+      const context = { service, progress: drawProgress };
+      for await (const page of exportedTrials(run.run_id, serverOptions.project!, context)) trials.push(...page);
+      showProgress('');
+      const { text, defused } = exportRun(run, trials, format);
+      if (out === undefined) invocation().stdout.write(text);
+      else writeNamedFile(out, text, 'owner');
+      if (defused > 0) {
+        invocation().stderr.write(
+          `${pluralize(defused, 'cell')} that a spreadsheet would run as a formula got an apostrophe in front.\n`,
+        );
+      }
+    });
+  });
+}
+
+interface ExportOptions {
+  format: RunExportForm;
+  out?: string;
+}
+
 function addList(evaluation: Command): void {
   const command = addOutputOptions(
     evaluation
@@ -511,7 +553,11 @@ interface RunOutcome {
 }
 
 function writeReport(file: string, text: string): void {
-  const report = createNamedFile(file, 'as before');
+  writeNamedFile(file, text, 'as before');
+}
+
+function writeNamedFile(file: string, text: string, readers: 'owner' | 'as before'): void {
+  const report = createNamedFile(file, readers);
   try {
     report.write(text);
     report.finish();
