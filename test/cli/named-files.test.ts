@@ -44,6 +44,14 @@ const writers: Record<string, { args: (file: string, run: string) => string[]; r
     args: (file, runId) => ['evaluation', 'resume', runId, '--junit', file],
     replaces: true,
   },
+  'evaluation export --out': {
+    args: (file, runId) => ['evaluation', 'export', runId, '--out', file],
+    replaces: true,
+  },
+  'evaluation import --out': {
+    args: (file) => ['evaluation', 'import', join(import.meta.dirname, 'promptfoo', 'equals.yaml'), '--out', file],
+    replaces: true,
+  },
   'setup --file': { args: (file) => ['setup', 'cursor', '--yes', '--file', file], replaces: true },
   'service copy --ids': {
     args: (file) => ['service', 'copy', '--to', 'cloud', '--project', 'demo/support', '--dry-run', '--ids', file],
@@ -54,6 +62,8 @@ const writers: Record<string, { args: (file: string, run: string) => string[]; r
 
 /** Options and arguments that name a file which is only read. */
 const readers = [
+  'evaluation import file',
+  'evaluation run --config',
   'evaluation run --messages-file',
   'evaluation run --prompt-file',
   'serve --subjects',
