@@ -86,6 +86,22 @@ describe('heddle service backup and restore', () => {
     expect(readdirSync(join(folder, 'heddle')).filter((name) => name.endsWith('.tmp'))).toEqual([]);
   });
 
+  it('restore nobody who was logged in to the board, and no invitation', async () => {
+    const { folder, data, service } = await homeWithData();
+    const backup = join(folder, 'backup.db');
+    await service('invite', 'ann', 'demo/support');
+    const session = "'hash', 'ann', '2026-01-01T00:00:00Z', '2036-01-01T00:00:00Z'";
+    await changeFile(
+      data,
+      `insert into board_sessions (token_hash, account, created_at, expires_at) values (${session})`,
+    );
+    await service('backup', backup);
+    expect((await service('restore', backup, '--yes')).code).toBe(0);
+    expect(await execute(data, 'select name from accounts')).toEqual([{ name: 'ann' }]);
+    expect(await execute(data, 'select * from board_sessions')).toEqual([]);
+    expect(await execute(data, 'select * from board_invitations')).toEqual([]);
+  });
+
   it('back up while a client uses the data, but refuse to restore and to reset', async () => {
     const place = await homeWithData();
     const { folder, data, service, environment } = place;

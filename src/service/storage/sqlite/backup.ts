@@ -113,6 +113,9 @@ export async function restoreData(
   }
 }
 
+/** Tables whose rows stay in a backup: who had logged out or used an invitation since must not be let in again. */
+const unrestored = new Set(['schema_version', 'board_invitations', 'board_sessions']);
+
 /**
  * Makes a data file with the schema of this version from the rows of another, of whose own schema nothing is taken over.
  * @returns why the rows do not fit; undefined if they do.
@@ -124,7 +127,7 @@ async function copyRows(open: OpenSqlite, from: string, to: string): Promise<str
     await runTransaction(db, 'begin', async (transaction) => {
       await prepareSchema(transaction, sqliteEngine);
       for (const [name, { columns }] of Object.entries(tables)) {
-        if (name === 'schema_version') continue;
+        if (unrestored.has(name)) continue;
         const names = sql.join(Object.keys(columns).map((column) => sql.ref(column)));
         const copy = sql`insert into ${sql.table(name)} (${names}) select ${names} from ${sql.table(`backup.${name}`)}`;
         await copy.execute(transaction);
