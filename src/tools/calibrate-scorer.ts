@@ -2,7 +2,7 @@ import { setTimeout as delay } from 'node:timers/promises';
 import * as z from 'zod';
 import type { ServiceClient } from '../client/service-client.ts';
 import { parseReference } from '../contract/references.ts';
-import { parseScorer } from '../contract/scorers.ts';
+import type { RunnableScorer } from '../contract/scorers.ts';
 import { HeddleError, invalidArgument } from '../core/errors.ts';
 import { isJsonObject } from '../core/json/json-object.ts';
 import { fitsSchema } from '../core/json/json-schema.ts';
@@ -11,7 +11,7 @@ import { countEach } from '../core/statistics/count-each.ts';
 import { rounded } from '../core/statistics/rounded.ts';
 import { judgeSentence, storeCalibration } from '../evaluations/calibrations.ts';
 import { readScorersOf } from '../evaluations/evaluation-plan.ts';
-import { findScorers } from '../evaluations/find-scorers.ts';
+import { findScorer } from '../evaluations/find-scorers.ts';
 import { cancellingRun, followRun, timeLimitOf } from '../evaluations/follow-run.ts';
 import {
   type CalibrationFigures,
@@ -34,7 +34,6 @@ import { readAllItems } from '../queues/read-items.ts';
 import { requireField } from '../queues/require-field.ts';
 import { requireQueue } from '../queues/require-queue.ts';
 import { readCalls } from '../records/read-calls.ts';
-import { readVersion } from '../records/read-objects.ts';
 import { cutValue } from '../text/call-values.ts';
 import { cell, compactTable, escapeInvisible } from '../text/compact-table.ts';
 import { shortName } from '../text/names.ts';
@@ -99,9 +98,10 @@ export const calibrateScorerTool = defineTool({
   name: 'calibrate_scorer',
   title: 'Calibrate a scorer',
   groups: ['evaluation'],
-  uses: ['readQueue', 'queryQueueItems', 'queryFeedback', 'scoreCalls', 'createObject'],
-  description: `Measures a judge against people: asks it about the calls of a queue that they judged. Figures are of the held-out part, disagreements of the rest.
-Example: {"scorer":"helpfulness","queue_id":"support-triage","field":"helpful"}`,
+  // And scoreCalls, unless the scorer has scored all calls before.
+  uses: ['readQueue', 'queryQueueItems', 'queryFeedback', 'createObject'],
+  description: `Measures a judge by what people judged in a queue: figures of a held-out part, disagreements of the rest.
+Example: {"scorer":"Helpful","queue_id":"support-triage","field":"helpful"}`,
   hints: { readOnlyHint: false, destructiveHint: false, idempotentHint: true, openWorldHint: true },
   input,
   output,
@@ -109,22 +109,22 @@ Example: {"scorer":"helpfulness","queue_id":"support-triage","field":"helpful"}`
   async run({ scorer, queue_id, field, expected, held_out, dry_run, confirm, ...query }, context): Promise<Calibrated> {
     const project = projectOf(query, context);
     const { service } = context;
-    const [reference = ''] = await findScorers([scorer], project, service);
     const queue = { ...context, id: queue_id, project };
     const guidelines = guidelinesVersion(await requireQueue(queue_id, project, service));
+    const { reference, scorer: runnable } = await findScorer(scorer, project, service);
     const { items, feedback } = await readAllItems(queue, { include_feedback: true });
     await requireField(field, judgementsOf(feedback), queue, 'field');
     const { values: all, undecided } = peoplesValues(feedback, field, expected);
     const values = new Map(items.flatMap(({ call_id: id }) => (all.has(id) ? [[id, all.get(id)!] as const] : [])));
     const callIds = [...values.keys()];
-    if (callIds.length === 0) throw nothingJudged(field, expected, undecided);
-    if (!callIds.some((id) => isHeldOut(id, held_out))) throw nothingHeldOut(callIds.length);
-    await requireCommonValues(reference, [...values.values()], service);
+    const heldOut = callIds.filter((id) => isHeldOut(id, held_out)).length;
+    if (!dry_run && callIds.length === 0) throw nothingJudged(field, expected, undecided);
+    if (!dry_run && heldOut === 0) throw nothingHeldOut(callIds.length);
+    if (runnable) requireCommonValues(runnable, [...values.values()]);
     const kept = await readJudgeScores(reference, callIds, project, service);
     const missing = callIds.filter((id) => !kept.has(id));
-    const { judges } = await readScorersOf([reference], service);
+    const judges = runnable ? (await readScorersOf([reference], service)).judges : [];
     const requests = missing.length * judges.length;
-    const heldOut = callIds.filter((id) => isHeldOut(id, held_out)).length;
     const facts = {
       scorer_ref: reference,
       judge_requests: requests,
@@ -145,7 +145,7 @@ Example: {"scorer":"helpfulness","queue_id":"support-triage","field":"helpful"}`
         context,
       );
     }
-    const asked = missing.length === 0 ? undefined : await askJudge(reference, missing, project, context);
+    const asked = missing.length === 0 || !runnable ? undefined : await askJudge(reference, missing, project, context);
     if (asked?.isRunning) {
       const { run_id } = asked;
       const wait =
@@ -161,7 +161,9 @@ Example: {"scorer":"helpfulness","queue_id":"support-triage","field":"helpful"}`
     );
     const unscored = callIds.length - judged.length;
     if (unscored > 0) {
-      const cause = await commonestFault(asked?.run_id, project, context);
+      const cause = runnable
+        ? await commonestFault(asked?.run_id, project, context)
+        : 'heddle cannot run this scorer, and only knows the scores that other programs have recorded.';
       const because = cause === undefined ? '' : `, mostly for this reason: ${cause}`;
       if (judged.every(({ call_id }) => !isHeldOut(call_id, held_out))) throw nothingScored(reference, because);
       warnings.push(`${pluralize(unscored, 'call')} left out: the judge gave no score${because || '.'}`);
@@ -275,16 +277,11 @@ async function commonestFault(
  * Requires that a judge can give some of the values that people gave, as far as its scale tells.
  * @throws HeddleError before anything is asked.
  */
-async function requireCommonValues(
-  reference: string,
-  values: readonly PeoplesValue[],
-  service: ServiceClient,
-): Promise<void> {
-  const parsed = parseScorer((await readVersion(parseReference(reference)!, service))?.val);
-  if (parsed?.type !== 'judge') return;
-  const { properties } = parsed.scorer.reply_schema ?? {};
+function requireCommonValues({ type, scorer }: RunnableScorer, values: readonly PeoplesValue[]): void {
+  if (type !== 'judge') return;
+  const { properties } = scorer.reply_schema ?? {};
   const schema = ownMember(properties, 'score');
-  if (!isJsonObject(schema) || values.some(({ value }) => fitsSchema(schema, value))) return;
+  if (!isJsonObject(schema) || values.length === 0 || values.some(({ value }) => fitsSchema(schema, value))) return;
   const example = JSON.stringify(cutValue(values[0]!.value, maxChars));
   throw invalidArgument('field', {
     consequence: 'Nothing was asked',

@@ -75,7 +75,7 @@ const input = z
       .optional()
       .describe('Run n random rows.'),
     concurrency: z.int().min(1).max(maxConcurrency).optional(),
-    baseline: z.string().min(1).max(64).optional().describe('Name for the run, like main.'),
+    baseline: z.string().min(1).max(64).optional().describe('Name, like main.'),
     run_id: z.string().min(1).max(256).optional().describe('Alone: waits.'),
     score_again: z.boolean().optional(),
     only: z.enum(['errors']).optional().describe('Asks again what failed.'),
@@ -179,7 +179,7 @@ export const runEvaluationTool = defineTool({
   title: 'Run an evaluation',
   groups: ['evaluation'],
   uses: ['evaluateModel', 'evaluationStatus', 'rescoreEvaluation', 'resumeEvaluation', 'scoreCalls'],
-  description: `Asks a model for each row of an evaluation and scores the answers; or scores recorded calls or an earlier run. More than ${maxUnconfirmedRequests} requests to models and judges need the user's agreement; dry_run estimates.
+  description: `Asks a model for each row of an evaluation and scores the answers; or scores recorded calls or an earlier run. More than ${maxUnconfirmedRequests} requests to models and judges need the user's agreement.
 Example: {"evaluation":"Support answers","model":"heddle/echo","prompt":"Answer briefly: {question}"}`,
   hints: { readOnlyHint: false, destructiveHint: false, idempotentHint: false, openWorldHint: true },
   input,
