@@ -134,7 +134,7 @@ describe.each([
     const converted = tools.flatMap(argumentsOf);
     expect(converted).toEqual(expect.arrayContaining([...samples, expectedValue]));
     const original = listed.flatMap(({ name, inputSchema }) => argumentsOf({ name, schema: inputSchema }));
-    expect(original.filter((line) => line.startsWith('run_inference.'))).toHaveLength(9);
+    expect(original.filter((line) => line.startsWith('run_inference.'))).toHaveLength(8);
     expect(original.filter((line) => /: (any|array of (any|unknown))( \(| =|$)/.test(line))).toEqual([]);
     expect(converted).toEqual(original.map((line) => (line === value ? expectedValue : line)));
   });
