@@ -341,6 +341,7 @@ function warningsOf(
     followed !== undefined && followed !== guidelines;
   const older = [...values.values()].filter(isOlder).length;
   return [
+    ...(values.size === 0 ? ['No person has judged the field; opinions of agents do not count.'] : []),
     ...(heldOut < fewCalls ? [`Only ${pluralize(heldOut, 'call')} held out: the intervals are wide.`] : []),
     ...(undecided > 0 ? [`${pluralize(undecided, 'call')} left out: no value has a majority. Gold settles that.`] : []),
     ...(older > 0 ? [`${pluralize(older, 'call')} judged by earlier guidelines.`] : []),

@@ -112,6 +112,8 @@ describe('calibrate_scorer', () => {
   it('does not count opinions of agents, and takes gold where people differ', async () => {
     const heddle = await connect();
     await heddle.judgeCalls(isGood, [...Array(30).keys()], false);
+    const dry = await heddle.call('calibrate_scorer', { ...calibration, dry_run: true });
+    expect(dry.warnings[0]).toBe('No person has judged the field; opinions of agents do not count.');
     const refused = await heddle.call('calibrate_scorer', calibration);
     expect(refused.error).toMatchObject({ code: 'invalid_request' });
     expect(refused.error.message).toContain('no call of the queue has a value of people for "good"');
