@@ -66,6 +66,7 @@ export default defineConfig({
         include: [
           'test/external/postgresql/**/*.test.ts',
           'test/service/**/*.test.ts',
+          'test/external/chromium/team.test.ts',
           'test/lanes/storage/**/*.test.ts',
           'test/cli/service-copy.test.ts',
           'test/lanes/hostile/service-requests.test.ts',

@@ -1,4 +1,4 @@
-import { claimMinutes, closedRowChars, pageSize, queuePageSize } from './page-sizes.ts';
+import { claimedAtOnce, claimMinutes, closedRowChars, pageSize, queuePageSize } from './page-sizes.ts';
 
 /** A tool and the arguments of a call. */
 export interface ToolCall {
@@ -41,7 +41,7 @@ export const views: readonly View[] = [
         ? { name: 'list_queues', arguments: { limit: queuePageSize } }
         : {
             name: 'claim_queue_items',
-            arguments: { ...args, filter: {}, n: pageSize, minutes: claimMinutes, prolong: true, by_user: true },
+            arguments: { ...args, filter: {}, n: claimedAtOnce, minutes: claimMinutes, prolong: true, by_user: true },
           },
     load: async () => (await import('./view/review/page.html')).default,
   },

@@ -1,6 +1,7 @@
 import * as z from 'zod';
 import { pathSegment } from '../contract/identifiers.ts';
 import { annotationStates, progressStates } from '../contract/queue-items.ts';
+import { assignees } from '../contract/queues.ts';
 import { type HeddleError, invalidArgument } from '../core/errors.ts';
 import { countEach } from '../core/statistics/count-each.ts';
 import { type ChangedItems, type ChangeTarget, changeItems, itemResult } from '../queues/changes/change-items.ts';
@@ -21,10 +22,11 @@ const valuesByField = z.record(
 const change = z.strictObject({
   judgements: valuesByField.optional().describe('Values by field.'),
   note: z.string().min(1).max(1024).optional().describe('For people.'),
-  annotation_state: z.enum(progressStates).optional().describe('Your progress on the item.'),
-  retract: z.array(z.string()).optional().describe('What you take back: fields, note, or * for all.'),
+  annotation_state: z.enum(progressStates).optional().describe('Your progress.'),
+  retract: z.array(z.string()).optional().describe('To take back: fields, note, or * for all.'),
   gold: valuesByField.optional().describe('Settles disputes; null removes.'),
   reason: z.string().min(1).max(1024).optional().describe('For gold.'),
+  assignees: assignees.optional().describe('Who alone may claim it; [] for all.'),
 });
 
 const input = z.strictObject({
@@ -34,9 +36,9 @@ const input = z.strictObject({
     .min(1)
     .max(100)
     .optional()
-    .describe('Up to 100, each with item_id or call_id.'),
+    .describe('Up to 100, with item_id or call_id.'),
   filter: itemsFilter.optional().describe('As in query_queue_items.'),
-  change: change.optional().describe('As in items, for each item of filter.'),
+  change: change.optional().describe('As in items.'),
   as_of: z
     .string()
     .refine((text) => !Number.isNaN(Date.parse(text)), 'must be the as_of of a page, a date and time')
@@ -185,20 +187,25 @@ function targetOf({ items, filter, change }: z.output<typeof input>): ChangeTarg
   return { items };
 }
 
-function refuseEmpty({ judgements, note, annotation_state, retract, gold, reason }: Change, path: string): void {
+function refuseEmpty(change: Change, path: string): void {
+  const { judgements, note, annotation_state, retract, gold, reason, assignees } = change;
   const hasGold = Object.keys(gold ?? {}).length > 0;
   if (reason !== undefined && !hasGold) throw callRefusal(`${path}.reason goes with gold`, 'Pass gold, or a note.');
-  if (annotation_state || note || retract?.length || hasGold || Object.keys(judgements ?? {}).length > 0) return;
-  throw callRefusal(`${path} changes nothing`, 'Pass judgements, note, annotation_state, retract or gold.');
+  if (annotation_state || note || retract?.length || hasGold || assignees) return;
+  if (Object.keys(judgements ?? {}).length > 0) return;
+  throw callRefusal(`${path} changes nothing`, 'Pass judgements, note, annotation_state, retract, gold or assignees.');
 }
 
 /** Returns the request for the user's consent to change many items. */
 function consentRequestFor(count: number, queueId: string, changes: readonly Change[]): ConsentRequest {
   const states = [...new Set(changes.flatMap(({ annotation_state }) => annotation_state ?? []))];
   const judged = changes.some(({ judgements, note, retract, gold }) => judgements || note || retract || gold);
-  const steps = [...(judged ? ['judge'] : []), ...(states.length > 0 ? [`set to ${states.join(', ')}`] : [])].join(
-    ' and ',
-  );
+  const assigned = changes.some(({ assignees }) => assignees);
+  const steps = [
+    ...(judged ? ['judge'] : []),
+    ...(assigned ? ['assign'] : []),
+    ...(states.length > 0 ? [`set to ${states.join(', ')}`] : []),
+  ].join(' and ');
   const final = states.some((state) => state !== 'in_progress') ? ' A finished state is final.' : '';
   return {
     question: `Change ${count} items of queue ${queueId}: ${steps}?${final}`,

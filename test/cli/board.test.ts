@@ -136,7 +136,7 @@ describe('heddle board', () => {
     const claimed = (): number => service.requests.filter(({ path }) => path.endsWith('/claims')).length;
     await expect.poll(claimed).toBe(1);
     // The arguments of the page's first call.
-    const args = { ...viewArguments, filter: {}, n: 50, minutes: 15, prolong: true, by_user: true };
+    const args = { ...viewArguments, filter: {}, n: 20, minutes: 15, prolong: true, by_user: true };
     const first = JSON.parse((await callTool('claim_queue_items', args)).body);
     expect(first.data.items).toHaveLength(1);
     expect(claimed()).toBe(1);

@@ -59,6 +59,24 @@ describe('claim_queue_items', () => {
     expect(callsOf(await embedded.bob.call('claim_queue_items', { queue_id }))).toEqual(['call-1', 'call-3']);
   });
 
+  it('gives items that are assigned only to their assignees', async () => {
+    const { queue_id, ids } = await createQueue(embedded, calls);
+    const change = (items: object[], more: object = {}) =>
+      embedded.ada.call('update_queue_items', { queue_id, items, ...more });
+    const preview = await change([{ item_id: ids[0], assignees: ['bob'] }], { dry_run: true });
+    expect(preview.counts).toEqual({ would_send: 1 });
+    const assigned = await change([
+      { item_id: ids[0], assignees: ['bob'] },
+      { call_id: 'call-1', assignees: ['ada'] },
+      { item_id: ids[2], assignees: ['bob'] },
+      { item_id: 'nowhere', assignees: ['bob'] },
+    ]);
+    expect(assigned.counts).toEqual({ done: 3, refused: 1 });
+    await change([{ item_id: ids[2], assignees: [] }]);
+    expect(callsOf(await embedded.ada.call('claim_queue_items', { queue_id }))).toEqual(['call-1', 'call-2', 'call-3']);
+    expect(callsOf(await embedded.bob.call('claim_queue_items', { queue_id }))).toEqual(['call-0']);
+  });
+
   it('claims items by their judgements', async () => {
     const { queue_id, ids } = await createQueue(embedded, calls);
     const items = [{ item_id: ids[2], judgements: { score: 5 } }];
@@ -103,6 +121,15 @@ describe('claim_queue_items at a service without claims', () => {
     expect(states).toEqual(['completed', 'in_progress', 'in_progress', 'unstarted']);
     expect(callsOf(await recorded.bob.call('claim_queue_items', { queue_id }))).toEqual(['call-3']);
     expect(callsOf(await recorded.ada.call('claim_queue_items', { queue_id }))).toEqual([]);
+  });
+
+  it('says of items that they cannot be assigned there, and changes nothing of them', async () => {
+    const { queue_id, ids } = await createQueue(recorded, calls);
+    const items = [{ item_id: ids[0], assignees: ['bob'], judgements: { helpful: true } }];
+    const { error } = await recorded.ada.call('update_queue_items', { queue_id, items });
+    expect(error).toMatchObject({ code: 'unsupported' });
+    const { items: shown } = await recorded.ada.call('query_queue_items', { queue_id, include_judgements: true });
+    expect(shown.some((item: object) => 'judgements' in item)).toBe(false);
   });
 
   it('offers an item to as many as reviewers_per_item says', async () => {

@@ -225,7 +225,8 @@ async function noteChangesByOthers(
 
 function previewOf({ item, change, feedback, purge, stays, error }: Update): ItemResult {
   if (error) return { item_id: item.id, result: 'refused', error };
-  const changes = feedback.length > 0 || purge.length > 0 || change.annotation_state !== undefined;
+  const { annotation_state: state, assignees } = change;
+  const changes = feedback.length > 0 || purge.length > 0 || state !== undefined || assignees !== undefined;
   const { annotation_state } = item;
   return {
     item_id: item.id,

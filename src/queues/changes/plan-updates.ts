@@ -40,6 +40,8 @@ export interface Change {
   gold?: Record<string, unknown> | undefined;
   /** Why the gold is right. */
   reason?: string | undefined;
+  /** Names of the accounts that alone may claim the item; none for those of the queue. */
+  assignees?: string[] | undefined;
 }
 
 /** A change, and where the caller finds it among the arguments. */

@@ -40,7 +40,10 @@ export async function writeUpdates(
   onFinished: (count: number) => void,
 ): Promise<void> {
   const pending = updates.filter(({ error }) => !error);
-  const feedback = pending.flatMap((update) => update.feedback.map((feedback) => ({ update, feedback })));
+  await writeBatches('assignQueueItems', assignmentsOf(pending), queue, assignItems);
+  const feedback = pending.flatMap((update) =>
+    update.error ? [] : update.feedback.map((feedback) => ({ update, feedback })),
+  );
   await writeBatches('createFeedbackBatch', inBatches(feedback, feedbackPerRequest), queue, storeFeedback);
   const retracting = pending.filter(({ error, purge }) => !error && purge.length > 0).map((update) => ({ update }));
   await writeBatches('purgeFeedback', inBatches(retracting, feedbackPerRequest), queue, purgeFeedback);
@@ -89,6 +92,27 @@ async function writeBatches<Entry extends { update: Update }>(
     if (isTogether && (await attempt(batch))) return;
     await concurrently(batch, concurrentRequests, (entry) => attempt([entry]));
   });
+}
+
+/** Groups updates that assign their items to the same annotators. */
+function assignmentsOf(updates: readonly Update[]): { update: Update }[][] {
+  const groups = new Map<string, { update: Update }[]>();
+  for (const update of updates) {
+    const { assignees } = update.change;
+    if (assignees === undefined) continue;
+    const key = JSON.stringify(assignees);
+    groups.set(key, [...(groups.get(key) ?? []), { update }]);
+  }
+  return [...groups.values()];
+}
+
+/** Assigns items to the annotators of the first of them. */
+async function assignItems(entries: readonly { update: Update }[], queue: QueueAccess): Promise<void> {
+  const { service, project: project_id, id: queue_id } = queue;
+  const { assignees = [] } = entries[0]!.update.change;
+  const item_ids = entries.map(({ update }) => update.item.id);
+  await service.call('assignQueueItems', { path: { queue_id }, body: { project_id, item_ids, assignees } });
+  for (const { update } of entries) update.wrote = true;
 }
 
 type FeedbackEntry = { update: Update; feedback: Update['feedback'][number] };

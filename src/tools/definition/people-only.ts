@@ -60,7 +60,7 @@ const topics: readonly Topic[] = [
   {
     words: ['assign', 'assigned', 'assignee', 'assignees', 'reassign', 'delegate'],
     advice: (call) =>
-      `update_queue sets which accounts may claim the items of a queue (assignees). No tool judges for other people: they do, for example on the board of ${terminalCommand(['heddle board', call.queueId ?? 'QUEUE'], queueFlags, call)}.`,
+      `update_queue sets which accounts may claim the items of a queue, update_queue_items those of single items (assignees). No tool judges for other people: they do, for example on the board of ${terminalCommand(['heddle board', call.queueId ?? 'QUEUE'], queueFlags, call)}.`,
   },
   {
     words: ['delete', 'deleted', 'remove', 'removed', 'drop', 'purge', 'erase', 'destroy', 'archive', 'clear', 'reset'],

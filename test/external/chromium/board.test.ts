@@ -57,14 +57,14 @@ describe.skipIf(!hasChromium)('heddle board in a browser', () => {
 
     const { url } = await startBoard([queue_id], environment);
     const page = await open(url);
-    await says(page, '50 items shown; more follow.');
+    await says(page, '20 items shown; more follow.');
     // The first card has the focus.
     expect(await page.evaluate("document.activeElement.getAttribute('aria-posinset')")).toBe('1');
     for (let judged = 0; judged < 120; judged += 1) {
       await page.keyboard.press(judged % 3 === 0 ? '2' : '1');
       // The next page is loaded when the last card is judged.
-      const shown = Math.min(120, (Math.floor((judged + 1) / 50) + 1) * 50);
-      if ((judged + 1) % 50 === 0 && judged < 119) await says(page, `${shown} items shown`);
+      const shown = Math.min(120, (Math.floor((judged + 1) / 20) + 1) * 20);
+      if ((judged + 1) % 20 === 0 && judged < 119) await says(page, `${shown} items shown`);
     }
     await page.keyboard.press('Enter');
     await says(page, 'This writes 120 items, and finished states are final.');
@@ -152,11 +152,11 @@ describe.skipIf(!hasChromium)('heddle board in a browser', () => {
     expect((await run(importing, environment)).code).toBe(0);
     const { url } = await startBoard(['long'], environment);
     const page = await open(url);
-    await says(page, '50 items shown; more follow.');
+    await says(page, '20 items shown; more follow.');
     const more = page.locator('main > button');
     await page.keyboard.press('l');
     expect(await more.innerText()).toBe('Show more items');
-    for (let shown = 100; shown <= 300; shown += 50) {
+    for (let shown = 40; shown <= 300; shown += 20) {
       // A click as playwright does it first waits until nothing moves, which takes it long on a long page.
       await page.evaluate("document.querySelector('main > button').click()");
       await says(page, `${shown} items shown`);

@@ -404,6 +404,9 @@ describe.skipIf(!hasChromium)('the controls of the review board', () => {
   it('judge all selected items at once, and write more than 20 only on the second press', async () => {
     const { server, environment, queue } = await startRubric(25);
     const { page, board } = await openChat(browser, { server, chatUrl, args: { queue_id: queue } });
+    await says(board, '20 items shown; more follow.');
+    await press(board, page, 'l');
+    await board.locator('main > button').click();
     await says(board, '25 items shown.');
     await press(board, page, 'a', 's');
     await says(board, 'skipped, for 25 items');

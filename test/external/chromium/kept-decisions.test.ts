@@ -90,7 +90,7 @@ describe.skipIf(!hasChromium)('what is decided on the board and not written', ()
     const [firstUrl, child] = await startBoardProcess([queue_id], environment);
     const context = await openContext();
     let page = await openTab(context, firstUrl);
-    await says(page, '50 items shown; more follow.');
+    await says(page, '20 items shown; more follow.');
     let judged = 0;
     const judgeUntil = async (end: number): Promise<void> => {
       for (; judged < end; judged += 1) await page.keyboard.press(keyFor(judged));
@@ -102,17 +102,17 @@ describe.skipIf(!hasChromium)('what is decided on the board and not written', ()
     await page.close();
     page = await openTab(context, firstUrl);
     await says(page, 'Restored what you decided about 30 items and did not write.');
-    await judgeUntil(40);
+    await judgeUntil(33);
     child.kill('SIGKILL');
     await once(child, 'exit');
     const ended = 'heddle has ended. What you decided is kept in this browser.';
     await page.getByText(ended).waitFor();
     // Nothing has to wait for the command.
-    await judgeUntil(45);
+    await judgeUntil(38);
     const [secondUrl] = await startBoardProcess([queue_id], environment);
     expect(new URL(secondUrl).port).toBe(new URL(firstUrl).port);
     const second = await openTab(context, secondUrl);
-    await says(second, 'Restored what you decided about 45 items and did not write.');
+    await says(second, 'Restored what you decided about 38 items and did not write.');
     // The tab that was open goes on by itself.
     await says(page, 'heddle runs again. You can go on.');
     expect(await page.getByText(ended).count()).toBe(0);
@@ -144,7 +144,7 @@ describe.skipIf(!hasChromium)('what is decided on the board and not written', ()
     const queue_id = await createQueue(55, fields, environment);
     const { url } = await startBoard([queue_id], environment);
     const page = await openTab(await openContext(), url);
-    await says(page, '50 items shown; more follow.');
+    await says(page, '20 items shown; more follow.');
     const keysOf = (n: number): string => `${1 + (n % 2)}${1 + (n % 3)}${1 + (n % 5)}${n % 10}`;
     const keys = Array.from({ length: 55 }, (_, n) => keysOf(n)).join('');
     await page.keyboard.type(keys, { delay: 30 });

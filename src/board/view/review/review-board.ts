@@ -7,7 +7,7 @@ import type { CallResult } from '../../../tools/read-call.ts';
 import type { Review, ReviewedItem, ReviewFilter } from '../../../tools/review-queue.ts';
 import type { ChangedQueue } from '../../../tools/update-queue.ts';
 import type { UpdateResult } from '../../../tools/update-queue-items.ts';
-import { claimMinutes, pageSize, queuePageSize } from '../../page-sizes.ts';
+import { claimedAtOnce, claimMinutes, pageSize, queuePageSize } from '../../page-sizes.ts';
 import { describeFailure } from '../shared/describe-error.ts';
 import { type Arguments, dataOf, type Host, type HostEvents, ToolFailure, type ToolResult } from '../shared/host.ts';
 import { countOf } from '../shared/labels.ts';
@@ -306,7 +306,11 @@ export class Board extends View<ReviewState> {
     if (this.state.cards.size > size) {
       this.#focusAt(size);
       for (const action of waiting) this.#whenCardStands(action);
-    } else if (this.state.page?.next_offset === undefined) this.#moveToEnd();
+    } else if (this.state.page?.next_offset === undefined) {
+      this.#moveToEnd();
+      // Without a current card they decide nothing, but Enter writes.
+      if (this.state.current === undefined) for (const action of waiting) action();
+    }
     // It could not be loaded; a further key must not change the last card.
     else this.update((state) => ({ ...state, current: undefined }));
   }
@@ -349,7 +353,7 @@ export class Board extends View<ReviewState> {
   async #loadItems(more: Arguments): Promise<Review> {
     const filter = (more.filter ?? this.state.page?.filter ?? this.arguments?.filter ?? toDo) as ReviewFilter;
     const { offset = 0 } = more as { offset?: number };
-    const n = offset + pageSize;
+    const n = offset + claimedAtOnce;
     const held = kindOf(filter) === 'todo' ? await this.#claim(filter, n) : undefined;
     if (!held) return this.#review(more);
     const ids = held.filter((id) => offset === 0 || !this.state.cards.has(id)).slice(0, maxShownAtOnce);
