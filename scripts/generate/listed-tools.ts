@@ -46,6 +46,17 @@ const knownArguments = new Set([
   ...['max_rows', 'note', 'guidelines', 'assignees', 'annotator', 'minutes', 'prolong', 'release'],
   ...['model', 'messages', 'temperature', 'top_p', 'n', 'stop', 'max_completion_tokens', 'max_tokens', 'modalities'],
   ...['presence_penalty', 'frequency_penalty', 'stream', 'logit_bias', 'user', 'response_format', 'seed', 'tools'],
+  ...[
+    'include_position',
+    'max_value_chars',
+    'judged_at_least',
+    'disagreement',
+    'value',
+    'annotators',
+    'evaluation',
+    'sample',
+    'reason',
+  ],
   ...['tool_choice', 'logprobs', 'top_logprobs', 'parallel_tool_calls', 'functions', 'function_call'],
 ]);
 

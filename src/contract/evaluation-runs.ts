@@ -20,6 +20,10 @@ export const evaluationRun = z.looseObject({
   finished_at: z.string().nullish(),
   summary: z.record(z.string(), z.unknown()).nullish(),
   source_evaluation_run_id: z.string().nullish(),
+  scorer_refs: z
+    .array(z.string())
+    .nullish()
+    .describe('Extension of the embedded service: scorers of a run that scored outputs which existed.'),
 });
 export type EvaluationRun = z.infer<typeof evaluationRun>;
 

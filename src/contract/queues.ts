@@ -39,7 +39,7 @@ export const queueSortFields = ['id', 'created_at', 'updated_at', 'name'] as con
 /** Request for the queues of a project. */
 export const queryQueuesRequest = z.object({
   project_id: projectId,
-  name: z.string().nullish().describe('Part of the name, in any case.'),
+  name: z.string().nullish().describe('Part of the name.'),
   sort_by: z.array(sortKey).nullish(),
   limit: z.int().min(0).nullish().describe('Maximum number of queues to return.'),
   offset: z.int().min(0).nullish().describe('Number of queues to skip.'),

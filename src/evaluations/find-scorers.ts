@@ -1,6 +1,6 @@
 import type { ServiceClient } from '../client/service-client.ts';
 import { objectReference, parseReference } from '../contract/references.ts';
-import { parseScorer } from '../contract/scorers.ts';
+import { parseScorer, type RunnableScorer } from '../contract/scorers.ts';
 import { concurrently } from '../core/concurrently.ts';
 import { HeddleError } from '../core/errors.ts';
 import { findVersions, readNamedVersion } from '../records/read-objects.ts';
@@ -16,19 +16,33 @@ const maxCandidates = 1000;
  */
 export function findScorers(names: readonly string[], project: string, service: ServiceClient): Promise<string[]> {
   return concurrently(names, concurrentReads, async (text) => {
-    const version = await readNamedVersion(text, project, service);
-    if (!version) throw await unknownScorer(text, project, service);
-    if (!parseScorer(version.val)) {
+    const { reference, scorer } = await findScorer(text, project, service);
+    if (!scorer) {
       throw new HeddleError({
         code: 'invalid_arguments',
         message: `${JSON.stringify(shortName(text))} is no scorer that heddle can run.`,
         hint: 'Call list_objects with kind scorer, or create_scorer.',
       });
     }
-    const reference = parseReference(text);
-    const projectId = reference ? `${reference.entity}/${reference.project}` : project;
-    return objectReference(projectId, version.object_id, version.digest);
+    return reference;
   });
+}
+
+/**
+ * Returns the reference to a scorer, named as for {@link findScorers}, and what it is; undefined for one that heddle cannot run.
+ * @throws HeddleError `not_found` with the nearest names.
+ */
+export async function findScorer(
+  text: string,
+  project: string,
+  service: ServiceClient,
+): Promise<{ reference: string; scorer: RunnableScorer | undefined }> {
+  const version = await readNamedVersion(text, project, service);
+  if (!version) throw await unknownScorer(text, project, service);
+  const named = parseReference(text);
+  const projectId = named ? `${named.entity}/${named.project}` : project;
+  const reference = objectReference(projectId, version.object_id, version.digest);
+  return { reference, scorer: parseScorer(version.val) };
 }
 
 async function unknownScorer(text: string, project: string, service: ServiceClient): Promise<HeddleError> {

@@ -1,4 +1,5 @@
 import { setTimeout as delay } from 'node:timers/promises';
+import type { ServiceClient } from '../client/service-client.ts';
 import type { ResultOf } from '../contract/endpoints.ts';
 import type { CallContext } from '../records/call-context.ts';
 
@@ -29,5 +30,34 @@ export async function followRun(
     progress({ done: completed_rows ?? 0, total: total_rows ?? undefined, unit: 'predictions', run_id: call_id });
     if (isTimeUp(pollMs)) return status;
     await delay(pollMs, undefined, { signal: service.signal });
+  }
+}
+
+/** Time that is left for the result when the waiting ends, at most, and as a share of the time of the call. */
+const maxReserveMs = 10_000;
+const reserveShare = 0.2;
+
+/** Returns a function that tells whether, after so many more milliseconds, too little of the time of a call is left to go on waiting. */
+export function timeLimitOf(service: ServiceClient): (pollMs: number) => boolean {
+  const reserveMs = Math.min(maxReserveMs, service.remainingMs * reserveShare);
+  return (pollMs) => service.remainingMs - pollMs < reserveMs;
+}
+
+/** Does work that waits for a run, and cancels the run if the call is cancelled meanwhile. */
+export async function cancellingRun<T>(
+  run: { project_id: string; call_id: string },
+  service: ServiceClient,
+  work: () => Promise<T>,
+): Promise<T> {
+  try {
+    return await work();
+  } catch (error) {
+    if (service.signal?.aborted) {
+      await service
+        .withSignal(undefined)
+        .call('cancelEvaluation', { body: run })
+        .catch(() => undefined);
+    }
+    throw error;
   }
 }

@@ -15,7 +15,7 @@ import { shortName } from '../text/names.ts';
 import { pluralize } from '../text/page.ts';
 import { type RowScores, rowScores } from './compare-runs.ts';
 import { nameInReference } from './find-evaluation.ts';
-import { type RunFigures, runFigures, type ScoredTrial, summarizedFigures } from './score-figures.ts';
+import { type JudgesOfRun, type RunFigures, runFigures, type ScoredTrial, summarizedFigures } from './score-figures.ts';
 
 type Access = Pick<CallContext, 'service' | 'progress'>;
 
@@ -144,11 +144,15 @@ function toResultRow({
   return { digest: row_digest, datasetRow: raw_data_row, runs };
 }
 
-/** Reads the figures that the service computes for runs, by run, and its warnings. */
+/**
+ * Reads the figures that the service computes for runs, by run, and its warnings.
+ * @param judges what the judges of the runs have shown, by run.
+ */
 export async function readFigures(
   runIds: readonly string[],
   project: string,
   { service }: Access,
+  judges: ReadonlyMap<string, JudgesOfRun> = new Map(),
 ): Promise<{ figures: Map<string, RunFigures>; warnings: string[] }> {
   const query = {
     evaluation_run_ids: [...runIds],
@@ -160,7 +164,12 @@ export async function readFigures(
     path: splitProjectId(project),
     body: query,
   });
-  const figures = new Map(summary?.evaluations.map((one) => [one.evaluation_call_id, summarizedFigures(one)]));
+  const figures = new Map(
+    summary?.evaluations.map((one) => {
+      const id = one.evaluation_call_id;
+      return [id, summarizedFigures(one, judges.get(id))] as const;
+    }),
+  );
   return { figures, warnings: warnings ?? [] };
 }
 

@@ -47,7 +47,8 @@ export function renderRunTable(runs: readonly RunWithFigures[]): string[] {
 
 /** Renders the figures of one scorer, like `40% (17 to 69) of 10 passed` or `mean 3.5 (3.1 to 3.9) of 10 (3×5 4×5), 1 without a score`. */
 export function renderFigures(figures: ScorerFigures): string {
-  const { n, errors, pass_rate, mean, interval, values, quartiles, flaky_rows, pass_at_k = [] } = figures;
+  const { n, errors, pass_rate, mean, interval, values, quartiles, flaky_rows, pass_at_k = [], ...more } = figures;
+  const { judge, corrected } = more;
   const counts = values?.map(([value, count]) => `${cell(value)}×${count}`).join(' ');
   const spread = counts ?? (quartiles && `least, quartiles, greatest ${quartiles.join(' ')}`);
   const asShown = (bound: number): number => (pass_rate === undefined ? rounded(bound, 3) : rounded(100 * bound, 1));
@@ -60,9 +61,13 @@ export function renderFigures(figures: ScorerFigures): string {
         : pluralize(n, 'value');
   return [
     `${figure}${spread === undefined || pass_rate !== undefined ? '' : ` (${spread})`}`,
+    ...(corrected === undefined
+      ? []
+      : [`corrected ${percent(corrected.rate)} (${corrected.interval.map(asShown).join(' to ')})`]),
     ...pass_at_k.map(({ k, any, all }) => `pass@${k} ${percent(any)}, pass^${k} ${percent(all)}`),
     ...(flaky_rows === undefined ? [] : [`${pluralize(flaky_rows, 'flaky row')}`]),
     ...(errors === undefined ? [] : [`${errors} without a score`]),
+    ...(judge === undefined ? [] : [`judge: ${judge}`]),
   ].join(', ');
 }
 

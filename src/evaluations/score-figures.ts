@@ -2,7 +2,10 @@ import * as z from 'zod';
 import type { EvaluationSummary, EvaluationTrial } from '../contract/evaluation-runs.ts';
 import { countEach } from '../core/statistics/count-each.ts';
 import {
+  correctedRate,
   type Interval,
+  independentOutcomes,
+  type JudgeErrors,
   meanInterval,
   type RowTotal,
   rateInterval,
@@ -35,6 +38,12 @@ export const scorerFigures = z.object({
   pass_rate: z.number().optional().describe('Share from 0 to 1.'),
   mean: z.number().optional(),
   interval: intervalBounds.optional().describe('95 % interval of the rate or mean.'),
+  judge: z.string().optional().describe('Of a scorer that asks a judge, like κ 0.71 (0.58 to 0.82), n 84.'),
+  calibrated: z.boolean().optional().describe('Whether this judge has shown that it may judge.'),
+  corrected: z
+    .object({ rate: z.number(), interval: intervalBounds })
+    .optional()
+    .describe('Pass rate that people would have given, by the errors of the judge.'),
   flaky_rows: z.int().optional().describe('Rows whose trials differ; absent with one trial.'),
   pass_at_k: z
     .array(
@@ -82,8 +91,45 @@ export type ScoredTrial = Pick<
   | 'model_latency_seconds'
 >;
 
+/** Whether a judge of a run has shown that it may judge. */
+export interface JudgeStanding {
+  calibrated: boolean;
+  /** For a reader, like `κ 0.71 (0.58 to 0.82), n 84` or `not calibrated`. */
+  judge: string;
+  /** By which rates are corrected; only of a calibrated judge of yes and no. */
+  errors?: JudgeErrors;
+}
+
+/** The standings of the judges of a run, by the names of the scorers. */
+export type JudgesOfRun = ReadonlyMap<string, JudgeStanding>;
+
+/** The members of a judge's output that are its verdict. */
+const verdictMembers = ['passed', 'score'];
+
+/**
+ * Returns the members of a figure that tell what its judge has shown; none for a scorer without a judge.
+ * @param path the member of the output that the figure is of.
+ * @param passRate the rate to correct, with the number of independent outcomes that it has.
+ */
+function shownBy(
+  standing: JudgeStanding | undefined,
+  path: string,
+  passRate?: { rate: number; independent: number },
+): Pick<ScorerFigures, 'judge' | 'calibrated' | 'corrected'> {
+  if (!standing || (path !== '' && !verdictMembers.includes(path))) return {};
+  const { judge, calibrated, errors } = standing;
+  const corrected = errors && passRate && correctedRate(passRate.rate, passRate.independent, errors);
+  return {
+    judge,
+    calibrated,
+    ...(corrected && {
+      corrected: { rate: rounded(corrected.rate, 4), interval: roundedInterval(corrected.interval) },
+    }),
+  };
+}
+
 /** Returns the figures of a run from the trials of each of its rows. */
-export function figuresOf(rows: readonly (readonly ScoredTrial[])[]): RunFigures {
+export function figuresOf(rows: readonly (readonly ScoredTrial[])[], judges: JudgesOfRun = new Map()): RunFigures {
   const trials = rows.flat();
   const lists = new ScoreLists();
   for (const [row, trialsOfRow] of rows.entries()) for (const { scores } of trialsOfRow) lists.add(scores, row);
@@ -98,9 +144,12 @@ export function figuresOf(rows: readonly (readonly ScoredTrial[])[]): RunFigures
   for (const [scorer, count] of scored) {
     const errors = trials.length - count;
     const listsOfScorer = lists.toArray().filter((list) => list.scorer === scorer);
-    if (listsOfScorer.length === 0) scorers.push({ scorer, n: 0, ...(errors > 0 && { errors }) });
+    const standing = judges.get(scorer);
+    if (listsOfScorer.length === 0) {
+      scorers.push({ scorer, n: 0, ...(errors > 0 && { errors }), ...shownBy(standing, '') });
+    }
     for (const list of listsOfScorer) {
-      const figures = scorers.length < maxScorers ? figuresOfList(list, errors) : undefined;
+      const figures = scorers.length < maxScorers ? figuresOfList(list, errors, standing) : undefined;
       if (figures) scorers.push(figures);
     }
   }
@@ -116,17 +165,8 @@ export function figuresOf(rows: readonly (readonly ScoredTrial[])[]): RunFigures
   });
 }
 
-/** Returns the figures of a run from the statistics that the service has computed. */
-export function summarizedFigures({
-  trial_count,
-  error_count,
-  predict_total_tokens,
-  predict_total_cost,
-  judge_total_tokens,
-  judge_total_cost,
-  scorer_stats,
-  row_count,
-}: Pick<
+/** The members of a summary that figures need. */
+type SummarizedRun = Pick<
   EvaluationSummary,
   | 'trial_count'
   | 'error_count'
@@ -136,23 +176,45 @@ export function summarizedFigures({
   | 'judge_total_cost'
   | 'scorer_stats'
   | 'row_count'
->): RunFigures {
+>;
+
+/** Returns the figures of a run from the statistics that the service has computed. */
+export function summarizedFigures(
+  {
+    trial_count,
+    error_count,
+    predict_total_tokens,
+    predict_total_cost,
+    judge_total_tokens,
+    judge_total_cost,
+    scorer_stats,
+    row_count,
+  }: SummarizedRun,
+  judges: JudgesOfRun = new Map(),
+): RunFigures {
   const scorers = scorer_stats.flatMap(({ scorer_key, path, ...stats }): ScorerFigures[] => {
     const n = stats.pass_known_count || stats.numeric_count || 0;
     const errors = stats.error_count ?? 0;
     // Texts have no figure here.
     if (n === 0 && errors === 0) return [];
+    // The statistics do not tell which trials are of one row.
+    const isIndependent = row_count === trial_count;
+    const rate = typeof stats.pass_rate === 'number' && stats.pass_known_count ? stats.pass_rate : undefined;
+    const shown = shownBy(
+      judges.get(scorer_key),
+      path ?? '',
+      rate === undefined || !isIndependent ? undefined : { rate, independent: n },
+    );
     return [
       {
         scorer: path ? `${scorer_key}.${path}` : scorer_key,
         n,
         ...(errors > 0 && { errors }),
-        ...(typeof stats.pass_rate === 'number' &&
-          stats.pass_known_count && {
-            pass_rate: rounded(stats.pass_rate, 4),
-            // The statistics do not tell which trials are of one row.
-            ...(row_count === trial_count && { interval: roundedInterval(wilsonInterval(stats.pass_rate, n)) }),
-          }),
+        ...(rate !== undefined && {
+          pass_rate: rounded(rate, 4),
+          ...(isIndependent && { interval: roundedInterval(wilsonInterval(rate, n)) }),
+        }),
+        ...shown,
         ...(typeof stats.numeric_mean === 'number' && stats.numeric_count && { mean: rounded(stats.numeric_mean, 4) }),
       },
     ];
@@ -195,7 +257,11 @@ function roundedFigures({ predictions, errors, latency_seconds, scorers, ...used
 }
 
 /** Returns the figures of one scorer; undefined for texts that are no labels, such as reasons. */
-function figuresOfList(list: ScoreList, errors: number): ScorerFigures | undefined {
+function figuresOfList(
+  list: ScoreList,
+  errors: number,
+  standing: JudgeStanding | undefined,
+): ScorerFigures | undefined {
   const { scorer, path, values } = list;
   const counts = countValues(values);
   const flaky = countFlaky(list);
@@ -207,20 +273,24 @@ function figuresOfList(list: ScoreList, errors: number): ScorerFigures | undefin
   };
   const numbers = values.flatMap((value) => scoreNumber(value) ?? []);
   if (numbers.length < values.length) {
-    return areLabels(counts.length, values.length) ? { ...figures, values: counts } : undefined;
+    const labels = { ...figures, ...shownBy(standing, path.join('.')), values: counts };
+    return areLabels(counts.length, values.length) ? labels : undefined;
   }
   const mean = rounded(meanOf(numbers)!, 4);
   const rows = totalsOfRows(list);
   if (values.every((value) => typeof value === 'boolean')) {
     const pass_at_k = passesAtK(rows);
     const interval = roundedInterval(rateInterval(rows));
-    return { ...figures, pass_rate: mean, interval, ...(pass_at_k.length > 0 && { pass_at_k }) };
+    const passRate = { rate: meanOf(numbers)!, independent: independentOutcomes(rows) };
+    const shown = shownBy(standing, path.join('.'), passRate);
+    return { ...figures, pass_rate: mean, interval, ...shown, ...(pass_at_k.length > 0 && { pass_at_k }) };
   }
   const interval = meanInterval(rows);
   return {
     ...figures,
     mean,
     ...(interval && { interval: roundedInterval(interval) }),
+    ...shownBy(standing, path.join('.')),
     ...(counts.length > maxCountedValues ? { quartiles: quartilesOf(numbers) } : { values: counts }),
   };
 }

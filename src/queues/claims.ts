@@ -10,6 +10,7 @@ import { byCall, type Judgement, judgementsOf } from './judgements.ts';
 import { withWholeNames } from './known-names.ts';
 import { matchingItems } from './matching-items.ts';
 import { unfinishedOf } from './own-progress.ts';
+import { isByPerson } from './peoples-values.ts';
 import type { QueueAccess } from './queue-access.ts';
 import { requireQueue } from './require-queue.ts';
 
@@ -122,9 +123,7 @@ function wantsOpinion(
   const isBegun = annotation_state === 'in_progress' || finishedStates.some((state) => state === annotation_state);
   if (isBegun && annotator_user_id === own) return false;
   if (judgements.some((judgement) => isOwn(judgement, queue))) return false;
-  const kinds = new Map(
-    judgements.map(({ user, creator }) => [user, creator === undefined || creator === user ? 'person' : 'agent']),
-  );
+  const kinds = new Map(judgements.map((judgement) => [judgement.user, isByPerson(judgement) ? 'person' : 'agent']));
   if (isBegun && !kinds.has(annotator_user_id ?? '')) kinds.set(annotator_user_id ?? '', 'person');
   if (typeof wanted === 'number') return kinds.size < wanted;
   const kind = queue.byUser ? 'person' : 'agent';

@@ -120,18 +120,18 @@ function latestOf(given: readonly Judgement[]): unknown {
   return given.reduce<Judgement | undefined>((a, b) => (a !== undefined && a.at >= b.at ? a : b), undefined)?.value;
 }
 
-/** Returns the value that more annotators gave than any other. */
-function majorityOf(given: readonly Judgement[]): unknown {
+/** Returns the judgements with the value that more annotators gave than any other; none if no value is. */
+export function majorityOf(given: readonly Judgement[]): Judgement[] {
   const uses = [...countEach(given.map(({ value }) => canonicalJson(value)))].sort(([, a], [, b]) => b - a);
   const [first, second] = uses;
-  if (!first || first[1] === second?.[1]) return undefined;
-  return given.find(({ value }) => canonicalJson(value) === first[0])?.value;
+  if (!first || first[1] === second?.[1]) return [];
+  return given.filter(({ value }) => canonicalJson(value) === first[0]);
 }
 
 /** What `expected` can name besides annotators. */
 const chooses = new Map<string, Choose>([
   ['latest', latestOf],
-  ['majority', majorityOf],
+  ['majority', (given) => majorityOf(given)[0]?.value],
   ['gold', latestOf],
 ]);
 

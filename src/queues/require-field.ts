@@ -4,18 +4,22 @@ import type { Judgement } from './judgements.ts';
 import type { QueueAccess } from './queue-access.ts';
 import { readQueueFields } from './queue-fields.ts';
 
-/** @throws HeddleError for a field that has no judgements and that the queue does not have; it names the nearest. */
+/**
+ * @param path the argument that names the field.
+ * @throws HeddleError for a field that has no judgements and that the queue does not have; it names the nearest.
+ */
 export async function requireField(
   name: string,
   judgements: readonly Judgement[],
   { id, project, service }: QueueAccess,
+  path: string | readonly string[] = ['filter', 'field'],
 ): Promise<void> {
   if (judgements.some(({ field }) => field === name)) return;
   const fields = await readQueueFields(id, project, service);
   // A queue without fields takes any name.
   if (fields.length === 0 || fields.some((field) => field.name === name)) return;
   const names = [...new Set([...fields.map((field) => field.name), ...judgements.map(({ field }) => field)])];
-  throw invalidArgument(['filter', 'field'], {
+  throw invalidArgument(path, {
     fault: `Queue ${id} has no field ${JSON.stringify(shortName(name))}`,
     hint: nearestSentence('fields', name, names),
   });

@@ -74,7 +74,7 @@ export const addQueueItemsTool = defineTool({
   title: 'Add calls to a queue',
   groups: ['queue'],
   uses: ['readQueue', 'queryCalls', 'queryQueueItems', 'addQueueItems'],
-  description: `Adds recorded calls to a queue: call_ids, or those that match filter, or a sample of either. More than ${maxUnconfirmed} calls need the user's agreement; use dry_run first.
+  description: `Adds recorded calls to a queue: call_ids, or those that match filter, or a sample of either. More than ${maxUnconfirmed} calls need the user's agreement.
 Example: {"queue_id":"support-triage","filter":{"op_name":"support.answer","has_error":true},"sample":{"n":20}}`,
   hints: { readOnlyHint: false, destructiveHint: false, idempotentHint: true, openWorldHint: false },
   input,

@@ -22,7 +22,7 @@ const input = z
     from_queue: z
       .strictObject({
         queue_id: queueArgument,
-        filter: itemsFilter.optional().describe('As in queries of items: judged_by, field, value.'),
+        filter: itemsFilter.optional().describe('As in query_queue_items.'),
         map: z
           .record(columnName, callPath)
           .refine((map) => Object.keys(map).length > 0, 'needs a column')

@@ -1,4 +1,5 @@
 import { addQueueItemsTool } from './add-queue-items.ts';
+import { calibrateScorerTool } from './calibrate-scorer.ts';
 import { claimQueueItemsTool } from './claim-queue-items.ts';
 import { createDatasetTool } from './create-dataset.ts';
 import { createEvaluationTool } from './create-evaluation.ts';
@@ -39,6 +40,7 @@ export const allTools = [
   createPromptTool,
   createDatasetTool,
   createScorerTool,
+  calibrateScorerTool,
   createEvaluationTool,
   runEvaluationTool,
   readEvaluationTool,

@@ -40,7 +40,7 @@ export const listObjectsTool = defineTool({
   title: 'List stored objects or models',
   groups: ['inference', 'evaluation'],
   uses: ['queryObjects', 'listModels'],
-  description: `Lists the latest versions of a kind, newest first, with references for other tools. model: ids for inference; stored_model: models that evaluations were run with; op: traced functions, also scorers.
+  description: `Lists the latest versions of a kind, newest first, with references for other tools. model: ids for inference; stored_model: models of evaluations; op: traced functions.
 Example: {"kind":"dataset"}`,
   hints: { readOnlyHint: true, destructiveHint: false, idempotentHint: true, openWorldHint: false },
   input,

@@ -17,7 +17,7 @@ import { pageArguments, pageMembers, pagePosition, pluralize, renderPage } from 
 import { defineTool, projectArgument, projectOf, type ToolContext } from './definition/tool.ts';
 
 const input = z.strictObject({
-  filter: callsFilterArgument.optional().describe('All members must match.'),
+  filter: callsFilterArgument.optional(),
   sort_by: z
     .array(
       z.strictObject({ ...sortKey.shape, field: z.string().max(1000).describe('Like started_at or inputs.score.') }),
@@ -29,7 +29,7 @@ const input = z.strictObject({
   ...pageArguments,
   limit: z.int().min(1).max(1000).default(20).describe('Maximum number of calls to return.'),
   fields: z.array(callPath).min(1).max(maxPaths).optional().describe('Paths like inputs.question; ["*"] for all.'),
-  totals: z.boolean().optional().describe('Add up errors, tokens, cost and latency by operation instead.'),
+  totals: z.boolean().optional().describe('Sums by operation instead.'),
 });
 
 const output = z.object({

@@ -26,7 +26,7 @@ const { sort_by, include_position } = shapeWithoutNull(queryQueueItemsRequest.sh
 const input = z.strictObject({
   queue_id: queueArgument.describe('Id or name of the queue.'),
   project_id: projectArgument('Project of the queue'),
-  filter: itemsFilter.optional().describe('All members must match.'),
+  filter: itemsFilter.optional(),
   sort_by: z
     .array(
       z.strictObject({

@@ -4,6 +4,7 @@ import { splitProjectId } from '../contract/identifiers.ts';
 import { HeddleError, invalidArgument } from '../core/errors.ts';
 import { agreementWithExpected, type ScorerAgreement, scorerAgreement } from '../evaluations/agreement-with-column.ts';
 import { findBaseline } from '../evaluations/baselines.ts';
+import { judgesOfRuns } from '../evaluations/calibrations.ts';
 import { compareScores, scorerComparison } from '../evaluations/compare-runs.ts';
 import { evaluationReferences, nameInReference } from '../evaluations/find-evaluation.ts';
 import { rankRows, rowChoice, type ShownRow, shownRow, toShownRow } from '../evaluations/rank-rows.ts';
@@ -219,7 +220,8 @@ async function listRuns(
   if (page.length === 0) return { runs: [], ...position, total: runs.length };
   const facts = await runFacts(page, project, context);
   const runIds = page.map(({ evaluation_run_id }) => evaluation_run_id);
-  const { figures, warnings } = await readFigures(runIds, project, context);
+  const judges = await judgesOfRuns(page, project, context.service);
+  const { figures, warnings } = await readFigures(runIds, project, context, judges);
   return {
     runs: facts.map((fact) => withFigures(fact, figures.get(fact.run_id))),
     ...position,
@@ -241,9 +243,11 @@ async function readRuns(
   if (expected !== undefined || slice_by !== undefined) await resolveRows(rows, context);
   const agreement = expected === undefined ? [] : agreementOfRuns(rows, runIds, expected);
   const pause = (): Promise<void> => context.service.pause();
+  const judges = await judgesOfRuns(runs, project, context.service);
   const figures = new Map<string, RunFigures>();
   for (const run_id of runIds) {
-    figures.set(run_id, figuresOf(rows.map((row) => row.runs.get(run_id)?.trials ?? [])));
+    const trials = rows.map((row) => row.runs.get(run_id)?.trials ?? []);
+    figures.set(run_id, figuresOf(trials, judges.get(run_id)));
     await pause();
   }
   const comparisons: RunComparison[] = [];

@@ -11,6 +11,7 @@ import { llmModelClass } from '../contract/scorers.ts';
 import { HeddleError, invalidArgument } from '../core/errors.ts';
 import { rounded } from '../core/statistics/rounded.ts';
 import { baselineId, storeBaseline } from '../evaluations/baselines.ts';
+import { judgesOfRuns } from '../evaluations/calibrations.ts';
 import { checkPlaceholders } from '../evaluations/check-placeholders.ts';
 import { comparisonWarning } from '../evaluations/comparison-warning.ts';
 import {
@@ -27,7 +28,7 @@ import {
 } from '../evaluations/evaluation-plan.ts';
 import { type FoundEvaluation, findEvaluation } from '../evaluations/find-evaluation.ts';
 import { findScorers } from '../evaluations/find-scorers.ts';
-import { followRun, type RunStatus } from '../evaluations/follow-run.ts';
+import { cancellingRun, followRun, type RunStatus, timeLimitOf } from '../evaluations/follow-run.ts';
 import {
   readFigures,
   readRunResults,
@@ -46,21 +47,15 @@ import { knownProjects } from '../records/require-project.ts';
 import { checkModels } from '../records/unlisted-model.ts';
 import { cell } from '../text/compact-table.ts';
 import { pluralize } from '../text/page.ts';
-import { requireConsent } from './definition/require-consent.ts';
+import { maxUnconfirmedRequests, requireConsent } from './definition/require-consent.ts';
 import { defineTool, projectArgument, projectOf, type ToolContext } from './definition/tool.ts';
 
-/** Runs of more requests to models than this, judges included, need the user's consent. */
-const maxUnconfirmed = 100;
 const maxConcurrency = 64;
 /** Rows that a sample can have; they are stored as a dataset of their own. */
 const maxSampledRows = 10_000;
 /** Rows of a run whose trials are read for its figures; those of a larger run are the ones that the service computes. */
 const maxReadRows = 1000;
 const maxScorers = 50;
-
-/** Time that is left for the result when the waiting ends, at most, and as a share of the time of the call. */
-const maxReserveMs = 10_000;
-const reserveShare = 0.2;
 
 const input = z
   .strictObject({
@@ -80,7 +75,7 @@ const input = z
       .optional()
       .describe('Run n random rows.'),
     concurrency: z.int().min(1).max(maxConcurrency).optional(),
-    baseline: z.string().min(1).max(64).optional().describe('Name for the run, like main.'),
+    baseline: z.string().min(1).max(64).optional().describe('Name, like main.'),
     run_id: z.string().min(1).max(256).optional().describe('Alone: waits.'),
     score_again: z.boolean().optional(),
     only: z.enum(['errors']).optional().describe('Asks again what failed.'),
@@ -184,7 +179,7 @@ export const runEvaluationTool = defineTool({
   title: 'Run an evaluation',
   groups: ['evaluation'],
   uses: ['evaluateModel', 'evaluationStatus', 'rescoreEvaluation', 'resumeEvaluation', 'scoreCalls'],
-  description: `Asks a model for each row of an evaluation and scores the answers; or scores recorded calls or an earlier run. More than ${maxUnconfirmed} requests to models and judges need the user's agreement; dry_run estimates.
+  description: `Asks a model for each row of an evaluation and scores the answers; or scores recorded calls or an earlier run. More than ${maxUnconfirmedRequests} requests to models and judges need the user's agreement.
 Example: {"evaluation":"Support answers","model":"heddle/echo","prompt":"Answer briefly: {question}"}`,
   hints: { readOnlyHint: false, destructiveHint: false, idempotentHint: false, openWorldHint: true },
   input,
@@ -220,15 +215,15 @@ Example: {"evaluation":"Support answers","model":"heddle/echo","prompt":"Answer 
       return { status: 'dry_run', evaluation_ref: found.reference, ...plan, estimate, ...facts };
     }
     const requests = plan.model_requests + plan.judge_requests;
-    if (!confirm && requests > maxUnconfirmed) {
-      const maxRows = Math.floor(maxUnconfirmed / (requests / plan.rows));
+    if (!confirm && requests > maxUnconfirmedRequests) {
+      const maxRows = Math.floor(maxUnconfirmedRequests / (requests / plan.rows));
       requireConsent(
         {
           question: `Run the evaluation ${found.name} on ${model}: ${requestsOf(plan)}, about ${plan.estimated_tokens} tokens without the replies?`,
           reason: `${requestsOf(plan)} need the user's agreement`,
           alternative:
             maxRows === 0
-              ? `choose an evaluation with fewer trials or judges: one row takes more than ${maxUnconfirmed} requests`
+              ? `choose an evaluation with fewer trials or judges: one row takes more than ${maxUnconfirmedRequests} requests`
               : `set sample to {"n": ${maxRows}} at most`,
         },
         context,
@@ -342,7 +337,7 @@ type Requests = Pick<RunPlan, 'rows' | 'model_requests' | 'judge_requests'>;
 
 /** Requires the user's consent to more requests than are sent without it. */
 function requireConsentTo(plan: Requests, what: string, alternative: string, context: ToolContext): void {
-  if (plan.model_requests + plan.judge_requests <= maxUnconfirmed) return;
+  if (plan.model_requests + plan.judge_requests <= maxUnconfirmedRequests) return;
   const requests = requestsOf(plan);
   requireConsent(
     { question: `${what}: ${requests}?`, reason: `${requests} need the user's agreement`, alternative },
@@ -619,22 +614,15 @@ async function waitForRun(
   const { service } = context;
   // A client that gives up before the first look knows the run from here.
   context.progress({ done: 0, unit: 'predictions', run_id });
-  const reserveMs = Math.min(maxReserveMs, service.remainingMs * reserveShare);
-  const isTimeUp = (pollMs: number): boolean => service.remainingMs - pollMs < reserveMs;
+  const isTimeUp = timeLimitOf(service);
   try {
-    const status = await followRun(run_id, project, context, { isNew, isTimeUp });
-    if (status.code === 'not_found' && !isNew) throw unknownRun(run_id, project);
-    return await resultOf(run_id, project, status, facts, context);
+    return await cancellingRun({ project_id: project, call_id: run_id }, service, async () => {
+      const status = await followRun(run_id, project, context, { isNew, isTimeUp });
+      if (status.code === 'not_found' && !isNew) throw unknownRun(run_id, project);
+      return resultOf(run_id, project, status, facts, context);
+    });
   } catch (error) {
-    if (service.signal?.aborted) {
-      const body = { project_id: project, call_id: run_id };
-      await service
-        .withSignal(undefined)
-        .call('cancelEvaluation', { body })
-        .catch(() => undefined);
-      throw error;
-    }
-    if (!(error instanceof HeddleError) || !isNew) throw error;
+    if (service.signal?.aborted || !(error instanceof HeddleError) || !isNew) throw error;
     const message = `The run ${run_id} was started, but could not be followed; call again with this run_id. ${error.message}`;
     throw new HeddleError({ ...error, message });
   }
@@ -664,12 +652,19 @@ async function resultOf(
         query: { evaluation_run_ids: [run_id] },
       });
       const [fact] = isRunning ? [] : await runFacts(listed, project, context);
-      const read = await readFigures([run_id], project, context);
+      const judges = isRunning ? undefined : await judgesOfRuns(listed, project, service);
+      const read = await readFigures([run_id], project, context, judges);
       const summarized = read.figures.get(run_id);
       const { predictions = 0, errors } = summarized ?? {};
       const isRead = !isRunning && (errors !== undefined || predictions <= maxReadRows);
       const rows = isRead ? (await readRunResults([run_id], project, context)).rows : [];
-      const figures = rows.length > 0 ? figuresOf(rows.map(({ runs }) => runs.get(run_id)?.trials ?? [])) : summarized;
+      const figures =
+        rows.length > 0
+          ? figuresOf(
+              rows.map(({ runs }) => runs.get(run_id)?.trials ?? []),
+              judges?.get(run_id),
+            )
+          : summarized;
       const all = [...new Set([...(facts.warnings ?? []), ...read.warnings])];
       return { ...withFigures({ ...fact, ...run }, figures, rows), ...(all.length > 0 && { warnings: all }) };
     },

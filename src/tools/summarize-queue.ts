@@ -65,7 +65,7 @@ export const summarizeQueueTool = defineTool({
   title: 'Count queue items and judgements',
   groups: ['queue'],
   uses: ['summarizeQueueItems', 'queryQueueItems'],
-  description: `Counts a whole queue in one call. by ["field"] or annotators compares annotators: agreement, kappa, disagreements. An annotator's latest judgement counts.
+  description: `Counts a whole queue in one call. by ["field"] or annotators compares annotators: agreement, kappa, disagreements.
 Example: {"queue_id":"support-triage","by":["operation","state"]}`,
   hints: { readOnlyHint: true, destructiveHint: false, idempotentHint: true, openWorldHint: false },
   input,

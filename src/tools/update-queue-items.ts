@@ -22,8 +22,8 @@ const valuesByField = z.record(
 const change = z.strictObject({
   judgements: valuesByField.optional().describe('Values by field.'),
   note: z.string().min(1).max(1024).optional().describe('For people.'),
-  annotation_state: z.enum(progressStates).optional().describe('Your progress on the item.'),
-  retract: z.array(z.string()).optional().describe('What you take back: fields, note, or * for all.'),
+  annotation_state: z.enum(progressStates).optional().describe('Your progress.'),
+  retract: z.array(z.string()).optional().describe('To take back: fields, note, or * for all.'),
   gold: valuesByField.optional().describe('Settles disputes; null removes.'),
   reason: z.string().min(1).max(1024).optional().describe('For gold.'),
   assignees: assignees.optional().describe('Who alone may claim it; [] for all.'),
@@ -78,7 +78,7 @@ export const updateQueueItemsTool = defineTool({
   groups: ['queue'],
   uses: ['queryQueueItems', 'updateProgress', 'createFeedback', 'readQueue', 'queryFeedback'],
   description: `Records judgements, notes and your state for items, or for all that match a filter. Your latest judgement of a field counts; the states completed and skipped are final for you. More than ${maxUnconfirmed} items need the user's agreement.
-Example: {"queue_id":"support-triage","items":[{"item_id":"…","judgements":{"helpful":true},"annotation_state":"completed"}],"as_of":"2026-11-21T09:00:00Z"}
+Example: {"queue_id":"support-triage","items":[{"item_id":"…","judgements":{"helpful":true},"annotation_state":"completed"}]}
 With filter: {"queue_id":"support-triage","filter":{"call_op_name":"support.escalate"},"change":{"annotation_state":"skipped"},"dry_run":true}`,
   hints: { readOnlyHint: false, destructiveHint: true, idempotentHint: true, openWorldHint: false },
   input,

@@ -30,7 +30,7 @@ const input = z.strictObject({
   add_fields: fieldDefinitions.min(1).optional().describe('As in fields of create_queue.'),
   reviewers_per_item: reviewersPerItem.optional(),
   assignees: assignees.optional().describe('Who may claim items; [] for all.'),
-  remove_items: z.array(z.string().min(1)).min(1).max(1000).optional().describe('Ids of items or of their calls.'),
+  remove_items: z.array(z.string().min(1)).min(1).max(1000).optional().describe('Ids of items or calls.'),
   delete: z.boolean().optional(),
   dry_run: z.boolean().optional(),
   confirm: z.boolean().optional().describe('The user has agreed.'),
@@ -69,7 +69,7 @@ export const updateQueueTool = defineTool({
   title: 'Change queue',
   groups: ['queue'],
   uses: ['readQueue', 'createObject', 'updateQueue'],
-  description: `Renames a queue, replaces its guidelines, adds fields, removes items (add_queue_items brings them back), or deletes it for good.
+  description: `Renames a queue, replaces its guidelines, adds fields, removes items, or deletes it for good.
 Example: {"queue_id":"support-triage","add_fields":[{"name":"kind","type":"boolean"}]}`,
   hints: { readOnlyHint: false, destructiveHint: true, idempotentHint: true, openWorldHint: false },
   input,

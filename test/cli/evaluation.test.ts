@@ -20,6 +20,19 @@ const runOf = (scorers: Run['scorers'], predictions = 10): Run => ({
 });
 
 describe('missedThresholds', () => {
+  it('names the judges that are not calibrated, if that is required', () => {
+    const scorers = [
+      { scorer: 'a.score', n: 10, pass_rate: 1, judge: 'not calibrated', calibrated: false },
+      { scorer: 'b.score', n: 10, pass_rate: 1, judge: 'κ 0.71 (0.58 to 0.82), n 84', calibrated: true },
+      { scorer: 'c', n: 10, pass_rate: 1 },
+    ];
+    expect(missedThresholds(runOf(scorers), { scorers: [] })).toEqual([]);
+    expect(missedThresholds(runOf(scorers), { scorers: [], requireCalibrated: true })).toEqual([
+      'the judge of a.score is not calibrated',
+    ]);
+    expect(missedThresholds(runOf(scorers), { scorers: ['b.score'], requireCalibrated: true })).toEqual([]);
+  });
+
   it('compares every pass rate, and counts missing scores as not passed', () => {
     const result = runOf([
       { scorer: 'a', n: 10, pass_rate: 0.9 },

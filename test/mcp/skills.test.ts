@@ -75,7 +75,7 @@ function callsIn(text: string): { tool: string; args: string }[] {
 
 describe.each(skillNames)('the skill %s', (name) => {
   it('contains only calls that the tools accept and that succeed in order', async () => {
-    const model = await startScriptedModel(() => 'true');
+    const model = await startScriptedModel(() => '{"score": true}');
     const client = await connect('auto', { HEDDLE_MODEL_PROVIDER_URL: model.url });
     const values: Record<string, string> = { QUEUE: 'support-triage', MODEL: 'judge' };
     Object.assign(values, { COLUMN: 'question', 'SCORING PROMPT': 'Is this helpful? {output}' });

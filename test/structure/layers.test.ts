@@ -15,7 +15,7 @@ const allowed: Record<string, string[]> = {
   text: ['core', 'contract'],
   records: ['core', 'contract', 'client', 'text'],
   queues: ['core', 'contract', 'client', 'text', 'records'],
-  evaluations: ['core', 'contract', 'client', 'text', 'records'],
+  evaluations: ['core', 'contract', 'client', 'text', 'records', 'queues'],
   tools: ['core', 'contract', 'client', 'text', 'records', 'queues', 'evaluations'],
   // Views import types only: they run in a browser.
   board: ['queues', 'evaluations', 'tools'],

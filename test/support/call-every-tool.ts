@@ -12,6 +12,8 @@ export interface AnyClient {
  * with the example in its description.
  */
 const otherExamples = new Map<string, Record<string, unknown>>([
+  // Nobody has judged the sample.
+  ['calibrate_scorer', { scorer: 'helpfulness', queue_id: 'support-triage', field: 'helpful', dry_run: true }],
   ['update_queue_items', { queue_id: 'support-triage', items: [{ item_id: 'i1', annotation_state: 'completed' }] }],
 ]);
 

@@ -144,10 +144,10 @@ function caseIn(traceparent = ''): number {
 
 /**
  * Returns whether the fault of a call begins with a request for this operation. The requests before it, with which a tool prepares a
- * change, succeed.
+ * change, succeed. An example that is a dry run changes nothing.
  */
-function isTarget(operation: EndpointName, { uses, hints }: ListedTool): boolean {
-  if (hints.readOnlyHint) return uses.includes(operation);
+function isTarget(operation: EndpointName, { name, uses, hints }: ListedTool): boolean {
+  if (hints.readOnlyHint || exampleFor(name).dry_run === true) return uses.includes(operation);
   const once = uses.filter((name) => !endpoints[name].repeatable);
   return once.length > 0 ? once.includes(operation) : endpoints[operation].writes;
 }

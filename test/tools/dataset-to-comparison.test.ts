@@ -72,7 +72,7 @@ async function judgeSample({ call }: ConnectedClient): Promise<void> {
     item_id: id,
     judgements: { helpful: !unhelpful.has(call_values['inputs.question']!) },
   }));
-  const { counts } = await call('update_queue_items', { queue_id, items: judged });
+  const { counts } = await call('update_queue_items', { queue_id, items: judged, by_user: true });
   expect(counts).toEqual({ done: items.length });
 }
 
@@ -158,35 +158,21 @@ describe('an agent with only the tools of heddle', () => {
       arguments: { queue_id, field: 'helpful', scorer: scorer_ref },
     });
     const steps = prompt[0]!.content.type === 'text' ? prompt[0]!.content.text : '';
-    expect(steps).toContain('the column expected to "judgement.helpful"');
+    expect(steps).toContain('Call calibrate_scorer with this scorer, queue_id and field, first with dry_run.');
 
-    const { val: judge } = await call('read_object', { ref: scorer_ref });
-    const { model } = judge;
-    const dataset = await call('create_dataset', {
-      name: 'Judged',
-      from_queue: {
-        queue_id,
-        filter: { field: 'helpful' },
-        map: { question: 'inputs.question', output: 'output.answer', expected: 'judgement.helpful' },
-      },
-    });
-    await call('create_evaluation', { name: 'Calibration', dataset: dataset.dataset_ref });
-    const messages = [...model.default_params.messages_template, { role: 'user', content: judge.scoring_prompt }];
-    const run = await call('run_evaluation', { evaluation: 'Calibration', model: model.llm_model_id, messages });
-    const result = await call('read_evaluation', { run_ids: [run.run_id], expected: 'expected', only: 'failed' });
+    const calibration = { scorer: scorer_ref, queue_id, field: 'helpful' };
+    const plan = await call('calibrate_scorer', { ...calibration, dry_run: true });
+    expect(plan).toMatchObject({ judge_requests: 12, held_out: { n: 6 }, tuning: { n: 6 } });
+    const { held_out, tuning } = await call('calibrate_scorer', calibration);
     // This judge finds no recorded answer helpful, as it looks for steps only: chance alone explains its agreement.
-    const { n, percent, kappa, confusion } = result.agreement[0];
-    expect(result.agreement.map(({ scorer }: { scorer: string }) => scorer)).toEqual(['output.score']);
-    expect({ n, percent, kappa, confusion }).toEqual({
-      n: 12,
-      percent: 50,
+    expect(held_out).toMatchObject({
+      n: 6,
+      percent: 16.7,
       kappa: 0,
-      confusion: [
-        [6, 0],
-        [6, 0],
-      ],
+      sensitivity: { rate: 0 },
+      specificity: { rate: 1 },
     });
-    expect(result.total).toBe(6);
+    expect(tuning.disagreements).toHaveLength(1);
     expect(provider.requests).toHaveLength(12);
   });
 });

@@ -40,9 +40,72 @@ export function wilsonInterval(rate: number, n: number): Interval {
  * @param rows the number of passed trials of each row, and of all its trials; at least one row.
  */
 export function rateInterval(rows: readonly RowTotal[]): Interval {
+  return wilsonInterval(ratioOf(rows).mean, independentOutcomes(rows));
+}
+
+/** Returns as how many independent outcomes the trials of rows count, which need not be whole. */
+export function independentOutcomes(rows: readonly RowTotal[]): number {
   const { mean, count, variance } = ratioOf(rows);
-  const independent = variance > 0 ? Math.min(count, (mean * (1 - mean)) / variance) : rows.length;
-  return wilsonInterval(mean, independent);
+  return variance > 0 ? Math.min(count, (mean * (1 - mean)) / variance) : rows.length;
+}
+
+/** How often a judge is right, on so many cases that are right and so many that are wrong. */
+export interface JudgeErrors {
+  /** Share of the right cases that the judge passes, from 0 to 1. */
+  sensitivity: number;
+  /** Number of right cases. */
+  positives: number;
+  /** Share of the wrong cases that the judge fails, from 0 to 1. */
+  specificity: number;
+  /** Number of wrong cases. */
+  negatives: number;
+}
+
+/**
+ * Returns the rate that people would have given where a judge passes a share of the cases: the estimate of Rogan and Gladen
+ * (American Journal of Epidemiology 107, 1978), with the interval of Lang and Reiczigel (Preventive Veterinary Medicine 113, 2014),
+ * which counts in that the errors of the judge were measured on few cases.
+ * @param rate share that the judge passes, from 0 to 1.
+ * @param n number of independent outcomes of the rate, which need not be whole.
+ * @returns undefined for a judge that is no better than chance, or that was not measured on both kinds of cases.
+ */
+export function correctedRate(
+  rate: number,
+  n: number,
+  { sensitivity, positives, specificity, negatives }: JudgeErrors,
+): { rate: number; interval: Interval } | undefined {
+  const excess = sensitivity + specificity - 1;
+  const [right, wrong] = [positives + 2, negatives + 2];
+  const [se, sp] = [(positives * sensitivity + 1) / right, (negatives * specificity + 1) / wrong];
+  const range = se + sp - 1;
+  if (positives === 0 || negatives === 0 || excess <= 0 || range <= 0) return undefined;
+  const count = n + z95 ** 2;
+  const passed = (n * rate + z95 ** 2 / 2) / count;
+  const centre = (passed + sp - 1) / range;
+  const [ofSe, ofSp] = [(se * (1 - se)) / right, (sp * (1 - sp)) / wrong];
+  const shift = 2 * z95 ** 2 * (centre * ofSe - (1 - centre) * ofSp);
+  const variance = (passed * (1 - passed)) / count + centre ** 2 * ofSe + (1 - centre) ** 2 * ofSp;
+  const reach = (z95 * Math.sqrt(variance)) / range;
+  const asShare = (value: number): number => Math.min(1, Math.max(0, value));
+  return {
+    rate: asShare((rate + specificity - 1) / excess),
+    interval: [asShare(centre + shift - reach), asShare(centre + shift + reach)],
+  };
+}
+
+/** Returns the difference of the means of two groups of at least two values each, the first less the second, with its interval. */
+export function meanDifference(
+  first: readonly number[],
+  second: readonly number[],
+): { difference: number; interval: Interval } {
+  const [a, b] = [first, second].map((values) => {
+    const mean = values.reduce((sum, value) => sum + value, 0) / values.length;
+    const squares = values.reduce((sum, value) => sum + (value - mean) ** 2, 0);
+    return { mean, variance: squares / (values.length - 1) / values.length };
+  }) as [{ mean: number; variance: number }, { mean: number; variance: number }];
+  const difference = a.mean - b.mean;
+  const reach = z95 * Math.sqrt(a.variance + b.variance);
+  return { difference, interval: [difference - reach, difference + reach] };
 }
 
 /**

@@ -81,6 +81,7 @@ function toRun(call: RecordedCall): EvaluationRun {
   const inputs = objectOrEmpty(call.inputs);
   const text = (value: unknown): string => (typeof value === 'string' ? value : '');
   const { source_evaluation_run_id } = attributes;
+  const { scorer_refs } = objectOrEmpty(attributes.scoring);
   return {
     evaluation_run_id: call.id,
     evaluation: text(attributes.evaluation ?? inputs.self ?? inputs.this),
@@ -90,6 +91,7 @@ function toRun(call: RecordedCall): EvaluationRun {
     finished_at: call.ended_at,
     summary: objectOrEmpty(call.summary),
     ...(typeof source_evaluation_run_id === 'string' && { source_evaluation_run_id }),
+    ...(Array.isArray(scorer_refs) && { scorer_refs: scorer_refs.filter((ref) => typeof ref === 'string') }),
   };
 }
 

@@ -3,6 +3,8 @@ import type { ToolContext } from './tool.ts';
 
 /** Changes of more things than this need the user's consent. */
 export const maxUnconfirmed = 20;
+/** More requests to models than this, judges included, need the user's consent. */
+export const maxUnconfirmedRequests = 100;
 
 /** A change that needs the user's consent. */
 export interface ConsentRequest {

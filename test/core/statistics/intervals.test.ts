@@ -1,7 +1,9 @@
 import { describe, expect, it } from 'vitest';
 import {
+  correctedRate,
   detectableDifference,
   type Interval,
+  meanDifference,
   meanInterval,
   pairedRateInterval,
   rateInterval,
@@ -110,5 +112,45 @@ describe('detectableDifference', () => {
     [Math.SQRT1_2, 8, 0.700395],
   ])('is what a test with a power of 80 %% detects: deviation %d, %i rows', (deviation, n, difference) => {
     expect(detectableDifference(deviation, n)).toBeCloseTo(difference, 5);
+  });
+});
+
+describe('correctedRate', () => {
+  // The examples of epi.prev in the R package epiR; the test was measured well enough for its errors to be taken as known.
+  it.each([
+    [23, 150, 0.96, 0.89, 0.051],
+    [6, 151, 0.964, 0.927, 0],
+  ])('matches the published estimate of %i of %i', (passed, n, sensitivity, specificity, rate) => {
+    const errors = { sensitivity, specificity, positives: 1e9, negatives: 1e9 };
+    expect(correctedRate(passed / n, n, errors)?.rate).toBeCloseTo(rate, 3);
+  });
+
+  // The bounds come from prevSeSp of the R package asht 1.0.1, whose formulas were carried out in Python.
+  it.each([
+    [60, 200, 50, 60, 48, 60, [0.157895, 0, 0.314302]],
+    [60, 100, 36, 40, 30, 40, [0.538462, 0.33354, 0.735022]],
+    [4, 48, 114, 120, 147, 150, [0.0681, 0, 0.19294]],
+  ])(
+    'matches a reference implementation for %i of %i passed by a judge right in %i of %i and %i of %i',
+    (passed, n, passes, positives, fails, negatives, expected) => {
+      const errors = { sensitivity: passes / positives, positives, specificity: fails / negatives, negatives };
+      const { rate, interval } = correctedRate(passed / n, n, errors)!;
+      expect([rate, ...interval].map((value) => Number(value.toFixed(6)))).toEqual(expected);
+    },
+  );
+
+  it('is undefined for a judge no better than chance, or one that saw only one kind of cases', () => {
+    const chance = { sensitivity: 0.6, positives: 50, specificity: 0.4, negatives: 50 };
+    expect(correctedRate(0.5, 100, chance)).toBeUndefined();
+    expect(correctedRate(0.5, 100, { ...chance, sensitivity: 1, specificity: 1, negatives: 0 })).toBeUndefined();
+  });
+});
+
+describe('meanDifference', () => {
+  it('has the normal interval of the difference of two means', () => {
+    // Variances of 1 and 2.5, so a standard error of sqrt(1/3 + 2.5/5) = 0.912871.
+    const { difference, interval } = meanDifference([4, 5, 6], [1, 2, 3, 4, 5]);
+    expect(difference).toBe(2);
+    expect(toDigits(interval, 3)).toEqual([0.211, 3.789]);
   });
 });

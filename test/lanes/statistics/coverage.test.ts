@@ -1,6 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { describe, expect, it } from 'vitest';
 import {
+  correctedRate,
   type Interval,
   meanInterval,
   pairedRateInterval,
@@ -65,10 +66,44 @@ const mean =
     return holds(meanInterval(Array.from({ length: n }, scores)), expected);
   };
 
+/** The rate that people would give, of `n` cases judged by a judge whose errors were measured on `judged` others. */
+const corrected =
+  (n: number, judged: number, expected: number, [sensitivity, specificity]: readonly [number, number]): Simulation =>
+  (random) => {
+    const drawn = (times: number, share: number): number => {
+      let count = 0;
+      for (let draw = 0; draw < times; draw += 1) count += random() < share ? 1 : 0;
+      return count;
+    };
+    const positives = drawn(judged, expected);
+    const negatives = judged - positives;
+    const passed = drawn(n, expected * sensitivity + (1 - expected) * (1 - specificity));
+    const errors = {
+      sensitivity: drawn(positives, sensitivity) / positives,
+      positives,
+      specificity: drawn(negatives, specificity) / negatives,
+      negatives,
+    };
+    return holds(correctedRate(passed / n, n, errors)?.interval, expected);
+  };
+
 const rates = [0.2, 0.35, 0.5, 0.65, 0.8];
 const simulations = [rate, rateOfTrials, difference, mean];
 
 describe('intervals of 95 %', () => {
+  it('hold the rate corrected by the errors of a planted judge in 93.5 to 96.5 of 100 simulations', () => {
+    const judges = [
+      [0.9, 0.85],
+      [0.8, 0.9],
+      [0.85, 0.7],
+    ] as const;
+    const found = rates.flatMap((value) =>
+      judges.map((errors) => coverage(corrected(300, 200, value, errors), 10_000)),
+    );
+    expect(Math.min(...found)).toBeGreaterThanOrEqual(93.5);
+    expect(Math.max(...found)).toBeLessThanOrEqual(96.5);
+  });
+
   it.each([
     ['a rate', rate],
     ['a rate of five trials a row', rateOfTrials],

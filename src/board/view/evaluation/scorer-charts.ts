@@ -46,7 +46,7 @@ export function scorerCharts(
 
 /** Returns the figures of a scorer in one line. */
 export function figureText(figures: ScorerFigures, formats: Formats): string {
-  const { n, errors, pass_rate, mean, interval, flaky_rows } = figures;
+  const { n, errors, pass_rate, mean, interval, flaky_rows, judge, corrected } = figures;
   const count = formats.number(n);
   const bounds = (format: (value: number) => string): string =>
     interval ? ` (${interval.map(format).join(' to ')})` : '';
@@ -60,8 +60,10 @@ export function figureText(figures: ScorerFigures, formats: Formats): string {
         : `${count} value${n === 1 ? '' : 's'}`;
   return [
     figure,
+    ...(corrected ? [`corrected ${percent(corrected.rate)} (${corrected.interval.map(percent).join(' to ')})`] : []),
     ...(flaky_rows === undefined ? [] : [`${number(flaky_rows)} flaky row${flaky_rows === 1 ? '' : 's'}`]),
     ...(errors === undefined ? [] : [`${number(errors)} without a score`]),
+    ...(judge === undefined ? [] : [`judge: ${judge}`]),
   ].join(', ');
 }
 

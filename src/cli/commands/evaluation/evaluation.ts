@@ -73,6 +73,7 @@ interface ReportOptions extends ResultOptions {
   failIfWorse?: true;
   minPassRate?: number;
   minMean?: number;
+  requireCalibrated?: true;
   scorer?: string[];
   maxErrors: number;
 }
@@ -492,7 +493,7 @@ async function report(
   only: Record<string, unknown> = {},
 ): Promise<void> {
   const { junit, markdown, rows, sliceBy, compare, failIfWorse, maxErrors, ...rest } = options;
-  const { minPassRate, minMean, scorer = [], json, table } = rest;
+  const { minPassRate, minMean, requireCalibrated = false, scorer = [], json, table } = rest;
   if (failIfWorse && compare === undefined) throw new UsageError('--fail-if-worse needs --compare');
   const runIds = compare === undefined ? ids : [compare, ...ids];
   const args = { ...only, ...(sliceBy !== undefined && { slice_by: sliceBy }) };
@@ -501,6 +502,7 @@ async function report(
     scorers: scorer,
     ...(minPassRate !== undefined && { minPassRate }),
     ...(minMean !== undefined && { minMean }),
+    requireCalibrated,
   };
   const outcomes = results.runs.slice(runIds.length - ids.length).map((run): RunOutcome => {
     const failure = failureOf(run, maxErrors);
@@ -605,6 +607,7 @@ function addReportOptions(command: Command, rows: number): void {
     )
     .option('--min-mean <number>', 'exit with code 1 if the mean of the scores is lower', asNumber)
     .option('--max-errors <share>', 'share of the predictions that may fail; with more the run has failed', asShare, 1)
+    .option('--require-calibrated', 'exit with code 1 if a judge has not shown that it agrees with people')
     .option('--scorer <name>', 'scorer that must reach it, several times for several; all by default', collect)
     .option('--compare <run>', 'compare with this run, or the baseline of this name')
     .option('--fail-if-worse', failIfWorseHelp)

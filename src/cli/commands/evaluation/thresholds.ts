@@ -6,6 +6,8 @@ import type { Run } from './print-results.ts';
 export interface Thresholds {
   minPassRate?: number;
   minMean?: number;
+  /** Whether every judge must be calibrated. */
+  requireCalibrated?: boolean;
   /** Scorers that must reach it; all by default. */
   scorers: readonly string[];
 }
@@ -15,7 +17,7 @@ export interface Thresholds {
  * @throws UsageError for a threshold that no scorer can reach or miss.
  */
 export function missedThresholds({ scorers, predictions }: Run, thresholds: Thresholds): string[] {
-  const { minPassRate, minMean, scorers: names } = thresholds;
+  const { minPassRate, minMean, requireCalibrated = false, scorers: names } = thresholds;
   const unknown = names.find((name) => !scorers.some(({ scorer }) => scorer === name));
   if (unknown !== undefined) {
     throw new UsageError(
@@ -33,8 +35,10 @@ export function missedThresholds({ scorers, predictions }: Run, thresholds: Thre
   if (minMean !== undefined && measured.length + judged.length === 0 && predictions > 0) {
     throw new UsageError('--min-mean: no scorer of the run gives numbers');
   }
-  if (minPassRate === undefined && minMean === undefined) return [];
-  const missed = judged.map(({ scorer }) => `${scorer} has no score`);
+  const uncalibrated = requireCalibrated ? chosen.filter(({ calibrated }) => calibrated === false) : [];
+  const missed = uncalibrated.map(({ scorer, judge }) => `the judge of ${scorer} is ${judge}`);
+  if (minPassRate === undefined && minMean === undefined) return missed;
+  missed.push(...judged.map(({ scorer }) => `${scorer} has no score`));
   if (predictions === 0) missed.push('the run has no predictions');
   if (minPassRate !== undefined) {
     for (const { scorer, pass_rate = 0, n, errors = 0 } of passing) {

@@ -1,0 +1,45 @@
+import type { ServiceClient } from '../client/service-client.ts';
+import { callReference, parseReference } from '../contract/references.ts';
+import { inBatches } from '../core/in-batches.ts';
+import { readPages } from '../records/read-pages.ts';
+
+/** Calls that one request names. */
+const callsPerRequest = 500;
+
+/**
+ * Reads the scores that one version of a scorer has given recorded calls: the latest of each, by the ids of the calls. Each score is
+ * feedback on its call, whatever program had the call scored.
+ * @param scorer reference with a digest.
+ * @throws HeddleError `unsupported` at a service that cannot list feedback.
+ */
+export async function readJudgeScores(
+  scorer: string,
+  callIds: readonly string[],
+  project_id: string,
+  service: ServiceClient,
+): Promise<Map<string, unknown>> {
+  const scores = new Map<string, unknown>();
+  const type = `wandb.runnable.${parseReference(scorer)!.name}`;
+  const isScore = { $eq: [{ $getField: 'feedback_type' }, { $literal: type }] };
+  for (const batch of inBatches(callIds, callsPerRequest)) {
+    const references = batch.map((id) => ({ $literal: callReference(project_id, id) }));
+    const isOnCalls = { $in: [{ $getField: 'weave_ref' }, references] };
+    const query = {
+      project_id,
+      query: { $expr: { $and: [isScore, isOnCalls] } },
+      fields: ['id', 'weave_ref', 'feedback_type', 'payload', 'created_at', 'runnable_ref'],
+      sort_by: [{ field: 'created_at', direction: 'asc' as const }],
+    };
+    const pages = readPages(
+      async (page) => (await service.call('queryFeedback', { body: { ...query, ...page } })).result,
+    );
+    for await (const page of pages) {
+      for (const { weave_ref, payload, runnable_ref } of page) {
+        const output = payload?.output;
+        if (runnable_ref !== scorer || output === undefined || output === null) continue;
+        scores.set(weave_ref.slice(weave_ref.lastIndexOf('/') + 1), output);
+      }
+    }
+  }
+  return scores;
+}

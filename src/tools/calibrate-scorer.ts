@@ -1,0 +1,415 @@
+import { setTimeout as delay } from 'node:timers/promises';
+import * as z from 'zod';
+import type { ServiceClient } from '../client/service-client.ts';
+import { parseReference } from '../contract/references.ts';
+import type { RunnableScorer } from '../contract/scorers.ts';
+import { HeddleError, invalidArgument } from '../core/errors.ts';
+import { isJsonObject } from '../core/json/json-object.ts';
+import { fitsSchema } from '../core/json/json-schema.ts';
+import { ownMember } from '../core/json/member-at.ts';
+import { countEach } from '../core/statistics/count-each.ts';
+import { rounded } from '../core/statistics/rounded.ts';
+import { judgeSentence, storeCalibration } from '../evaluations/calibrations.ts';
+import { readScorersOf } from '../evaluations/evaluation-plan.ts';
+import { findScorer } from '../evaluations/find-scorers.ts';
+import { cancellingRun, followRun, timeLimitOf } from '../evaluations/follow-run.ts';
+import {
+  type CalibrationFigures,
+  calibrationFigures,
+  disputedCalls,
+  isDisputed,
+  isHeldOut,
+  type JudgeDispute,
+  type JudgedCall,
+  judgeDispute,
+  type MeasuredShare,
+  measureJudge,
+} from '../evaluations/judge-calibration.ts';
+import { readJudgeScores } from '../evaluations/judge-scores.ts';
+import { readRunResults } from '../evaluations/read-run-results.ts';
+import { judgementsOf } from '../queues/judgements.ts';
+import { type PeoplesValue, peoplesValues } from '../queues/peoples-values.ts';
+import { guidelinesVersion } from '../queues/queue-fields.ts';
+import { readAllItems } from '../queues/read-items.ts';
+import { requireField } from '../queues/require-field.ts';
+import { requireQueue } from '../queues/require-queue.ts';
+import { readCalls } from '../records/read-calls.ts';
+import { cutValue } from '../text/call-values.ts';
+import { cell, compactTable, escapeInvisible } from '../text/compact-table.ts';
+import { shortName } from '../text/names.ts';
+import { pluralize } from '../text/page.ts';
+import { renderAgreement } from '../text/render-agreement.ts';
+import { maxUnconfirmedRequests, requireConsent } from './definition/require-consent.ts';
+import { defineTool, projectArgument, projectOf, queueArgument, type ToolContext } from './definition/tool.ts';
+
+/** Disagreements that are listed, and characters of their values. */
+const maxListed = 20;
+const maxChars = 300;
+/** Calls below which the figures say little. */
+const fewCalls = 50;
+/** Time between two looks for scores at a service without runs, and looks without a new one after which none is expected. */
+const pollMs = 2000;
+const maxIdleLooks = 10;
+
+const input = z.strictObject({
+  scorer: z.string().min(1),
+  queue_id: queueArgument,
+  field: z.string().min(1),
+  expected: z.string().min(1).default('majority').describe('majority (default), gold or a person.'),
+  held_out: z
+    .strictObject({
+      share: z.number().gt(0).max(1).default(0.5),
+      seed: z
+        .int()
+        .min(0)
+        .max(2 ** 31)
+        .default(0),
+    })
+    .default({ share: 0.5, seed: 0 })
+    .describe('As in {share: 0.5, seed: 0}.'),
+  project_id: projectArgument('Project of the queue'),
+  dry_run: z.boolean().optional(),
+  confirm: z.boolean().optional().describe('The user has agreed.'),
+});
+
+const output = z.object({
+  status: z.string().describe('calibrated, running or dry_run.'),
+  scorer_ref: z.string(),
+  judge: z.string().optional().describe('Like κ 0.71 (0.58 to 0.82), n 84: on the held-out part.'),
+  held_out: calibrationFigures.partial().optional(),
+  tuning: z
+    .object({
+      n: z.int(),
+      percent: z.number().optional().describe('Calls on which people and the judge agree.'),
+      disagreements: z.array(judgeDispute).optional().describe('The worst first.'),
+      more: z.int().optional().describe('Disagreements that are not listed.'),
+    })
+    .optional()
+    .describe('Part to improve the prompt on.'),
+  judge_requests: z.int().describe('Requests sent, or with dry_run to send at most.'),
+  kept: z.int().optional().describe('Scores that were kept from before.'),
+  run_id: z.string().optional(),
+  next: z.string().optional(),
+  warnings: z.array(z.string()).optional(),
+});
+type Calibrated = z.output<typeof output>;
+
+export const calibrateScorerTool = defineTool({
+  name: 'calibrate_scorer',
+  title: 'Calibrate a scorer',
+  groups: ['evaluation'],
+  // And scoreCalls, unless the scorer has scored all calls before.
+  uses: ['readQueue', 'queryQueueItems', 'queryFeedback', 'createObject'],
+  description: `Measures a judge by what people judged in a queue: figures of a held-out part, disagreements of the rest.
+Example: {"scorer":"Helpful","queue_id":"support-triage","field":"helpful"}`,
+  hints: { readOnlyHint: false, destructiveHint: false, idempotentHint: true, openWorldHint: true },
+  input,
+  output,
+
+  async run({ scorer, queue_id, field, expected, held_out, dry_run, confirm, ...query }, context): Promise<Calibrated> {
+    const project = projectOf(query, context);
+    const { service } = context;
+    const queue = { ...context, id: queue_id, project };
+    const guidelines = guidelinesVersion(await requireQueue(queue_id, project, service));
+    const { reference, scorer: runnable } = await findScorer(scorer, project, service);
+    const { items, feedback } = await readAllItems(queue, { include_feedback: true });
+    await requireField(field, judgementsOf(feedback), queue, 'field');
+    const { values: all, undecided } = peoplesValues(feedback, field, expected);
+    const values = new Map(items.flatMap(({ call_id: id }) => (all.has(id) ? [[id, all.get(id)!] as const] : [])));
+    const callIds = [...values.keys()];
+    const heldOut = callIds.filter((id) => isHeldOut(id, held_out)).length;
+    if (!dry_run && callIds.length === 0) throw nothingJudged(field, expected, undecided);
+    if (!dry_run && heldOut === 0) throw nothingHeldOut(callIds.length);
+    if (runnable) requireCommonValues(runnable, [...values.values()]);
+    const kept = await readJudgeScores(reference, callIds, project, service);
+    const missing = callIds.filter((id) => !kept.has(id));
+    const judges = runnable ? (await readScorersOf([reference], service)).judges : [];
+    const requests = missing.length * judges.length;
+    const facts = {
+      scorer_ref: reference,
+      judge_requests: requests,
+      ...(kept.size > 0 && { kept: kept.size }),
+    };
+    const warnings = warningsOf(values, heldOut, undecided, guidelines);
+    if (dry_run) {
+      const parts = { held_out: { n: heldOut }, tuning: { n: callIds.length - heldOut } };
+      return { status: 'dry_run', ...facts, ...parts, ...(warnings.length > 0 && { warnings }) };
+    }
+    if (!confirm && requests > maxUnconfirmedRequests) {
+      requireConsent(
+        {
+          question: `Calibrate ${nameOf(reference)} on ${pluralize(callIds.length, 'call')}: ${pluralize(requests, 'request')} to judges?`,
+          reason: `${pluralize(requests, 'request')} to judges need the user's agreement`,
+          alternative: 'use a queue with fewer judged calls',
+        },
+        context,
+      );
+    }
+    const asked = missing.length === 0 || !runnable ? undefined : await askJudge(reference, missing, project, context);
+    if (asked?.isRunning) {
+      const { run_id } = asked;
+      const wait =
+        run_id === undefined
+          ? 'Wait a minute'
+          : `Call run_evaluation with ${JSON.stringify({ run_id })} until it has ended`;
+      const next = `The judge is still being asked. ${wait}, then call again with the same arguments.`;
+      return { status: 'running', ...facts, ...(run_id !== undefined && { run_id }), next };
+    }
+    const scores = asked ? await readJudgeScores(reference, callIds, project, service) : kept;
+    const judged = callIds.flatMap((call_id): JudgedCall[] =>
+      scores.has(call_id) ? [{ call_id, expected: values.get(call_id)!.value, given: scores.get(call_id) }] : [],
+    );
+    const unscored = callIds.length - judged.length;
+    if (unscored > 0) {
+      const cause = runnable
+        ? await commonestFault(asked?.run_id, project, context)
+        : 'heddle cannot run this scorer, and only knows the scores that other programs have recorded.';
+      const because = cause === undefined ? '' : `, mostly for this reason: ${cause}`;
+      if (judged.every(({ call_id }) => !isHeldOut(call_id, held_out))) throw nothingScored(reference, because);
+      warnings.push(`${pluralize(unscored, 'call')} left out: the judge gave no score${because || '.'}`);
+    }
+    const measured = judged.filter(({ call_id }) => isHeldOut(call_id, held_out));
+    const lengths = await outputLengths(measured, project, service);
+    const figures = measureJudge(measured, lengths);
+    const shown = { scorer: reference, queue_id, field, expected, guidelines: guidelines ?? null, held_out, figures };
+    await storeCalibration(shown, project, service);
+    const tuning = judged.filter(({ call_id }) => !isHeldOut(call_id, held_out));
+    return {
+      status: 'calibrated',
+      ...facts,
+      judge: judgeSentence(figures),
+      held_out: figures,
+      tuning: tuningPart(tuning, values),
+      next: 'Results of this scorer now say so, and correct its rates. After a change of its prompt, calibrate again.',
+      ...(warnings.length > 0 && { warnings }),
+    };
+  },
+
+  isIncomplete: ({ status }) => status === 'running',
+
+  render(result: Calibrated) {
+    const {
+      status,
+      scorer_ref,
+      judge,
+      held_out: figures,
+      tuning,
+      judge_requests,
+      kept = 0,
+      next,
+      warnings = [],
+    } = result;
+    const asked = `${pluralize(judge_requests, 'request')} to judges${kept === 0 ? '' : `, ${pluralize(kept, 'score')} kept from before`}`;
+    const heading =
+      status === 'dry_run'
+        ? `Nothing was asked (dry_run). ${cell(scorer_ref)}: ${figures?.n} calls held out, ${tuning?.n} to tune on; ${asked}.`
+        : `${cell(scorer_ref)} ${status}; ${asked}.`;
+    return [
+      heading,
+      ...(judge === undefined ? [] : [`judge: ${judge}`, ...renderFigures(figures as CalibrationFigures)]),
+      ...(judge === undefined || !tuning ? [] : renderTuning(tuning)),
+      ...warnings.map(escapeInvisible),
+      ...(next === undefined ? [] : [next]),
+    ].join('\n');
+  },
+
+  shrink({ tuning, ...result }, share) {
+    const { disagreements = [], more = 0, ...rest } = tuning ?? { n: 0 };
+    const listed = disagreements.slice(0, Math.floor(disagreements.length * share));
+    if (listed.length === disagreements.length) return undefined;
+    return {
+      ...result,
+      tuning: { ...rest, disagreements: listed, more: more + disagreements.length - listed.length },
+    };
+  },
+});
+
+function nameOf(reference: string): string {
+  return cell(parseReference(reference)?.name ?? reference);
+}
+
+/** Has the calls scored, and waits until they are or the time of the tool call is over. */
+async function askJudge(
+  reference: string,
+  call_ids: readonly string[],
+  project_id: string,
+  context: ToolContext,
+): Promise<{ run_id?: string; isRunning: boolean }> {
+  const { service } = context;
+  service.signal?.throwIfAborted();
+  const isTimeUp = timeLimitOf(service);
+  const body = { project_id, call_ids: [...call_ids], scorer_refs: [reference] };
+  // A started run can only be followed or cancelled by who knows its id.
+  const { call_id } = await service.withSignal(undefined).call('scoreCalls', { body });
+  if (call_id) {
+    const { code } = await cancellingRun({ project_id, call_id }, service, () =>
+      followRun(call_id, project_id, context, { isNew: true, isTimeUp }),
+    );
+    return { run_id: call_id, isRunning: code === 'running' };
+  }
+  let [found, idleLooks] = [0, 0];
+  while (found < call_ids.length && idleLooks < maxIdleLooks) {
+    if (isTimeUp(pollMs)) return { isRunning: true };
+    await delay(pollMs, undefined, { signal: service.signal });
+    const { size } = await readJudgeScores(reference, call_ids, project_id, service);
+    idleLooks = size > found ? 0 : idleLooks + 1;
+    found = size;
+    context.progress({ done: found, total: call_ids.length, unit: 'scores' });
+  }
+  return { isRunning: false };
+}
+
+/** Returns why most scores of a run are missing; undefined if it does not tell. */
+async function commonestFault(
+  runId: string | undefined,
+  project: string,
+  context: ToolContext,
+): Promise<string | undefined> {
+  if (runId === undefined) return undefined;
+  const { rows } = await readRunResults([runId], project, context);
+  const trials = rows.flatMap(({ runs }) => runs.get(runId)?.trials ?? []);
+  const errors = trials.flatMap(({ error, scorer_errors }) => error ?? Object.values(scorer_errors ?? {}));
+  const [commonest] = [...countEach(errors)].sort(([, a], [, b]) => b - a);
+  return commonest && String(cutValue(commonest[0], maxChars));
+}
+
+/**
+ * Requires that a judge can give some of the values that people gave, as far as its scale tells.
+ * @throws HeddleError before anything is asked.
+ */
+function requireCommonValues({ type, scorer }: RunnableScorer, values: readonly PeoplesValue[]): void {
+  if (type !== 'judge') return;
+  const { properties } = scorer.reply_schema ?? {};
+  const schema = ownMember(properties, 'score');
+  if (!isJsonObject(schema) || values.length === 0 || values.some(({ value }) => fitsSchema(schema, value))) return;
+  const example = JSON.stringify(cutValue(values[0]!.value, maxChars));
+  throw invalidArgument('field', {
+    consequence: 'Nothing was asked',
+    fault: `People gave values like ${example}, none of which the scale of the scorer has`,
+    hint: 'Choose the field that the scorer judges, or create the scorer with the scale of the field.',
+  });
+}
+
+/** Reads the lengths of the outputs of calls, in characters; of calls that cannot be read there is none. */
+async function outputLengths(
+  calls: readonly JudgedCall[],
+  project: string,
+  service: ServiceClient,
+): Promise<Map<string, number>> {
+  const items = calls.map(({ call_id }) => ({ call_id, display_fields: ['output'] }));
+  const read = await readCalls(items, project, service);
+  return new Map(
+    [...read].flatMap(([id, call]) => {
+      if (call instanceof HeddleError) return [];
+      const text = typeof call.output === 'string' ? call.output : (JSON.stringify(call.output) ?? '');
+      return [[id, text.length] as const];
+    }),
+  );
+}
+
+function tuningPart(
+  calls: readonly JudgedCall[],
+  values: ReadonlyMap<string, PeoplesValue>,
+): NonNullable<Calibrated['tuning']> {
+  const support = new Map([...values].map(([id, value]) => [id, value.support]));
+  const disputed = disputedCalls(calls, support);
+  const disagreements = disputed.slice(0, maxListed).map(({ call_id, expected, verdict, given }): JudgeDispute => {
+    const reasoning = ownMember(given, 'reasoning');
+    return {
+      call_id,
+      people: cutValue(expected, maxChars),
+      judge: cutValue(verdict, maxChars),
+      ...(typeof reasoning === 'string' && { reasoning: String(cutValue(reasoning, maxChars)) }),
+    };
+  });
+  const agreed = calls.filter((call) => !isDisputed(call)).length;
+  return {
+    n: calls.length,
+    ...(calls.length > 0 && { percent: rounded((100 * agreed) / calls.length, 1) }),
+    disagreements,
+    ...(disputed.length > maxListed && { more: disputed.length - maxListed }),
+  };
+}
+
+function warningsOf(
+  values: ReadonlyMap<string, PeoplesValue>,
+  heldOut: number,
+  undecided: number,
+  guidelines: string | undefined,
+): string[] {
+  const isOlder = ({ guidelines: followed }: PeoplesValue): boolean =>
+    followed !== undefined && followed !== guidelines;
+  const older = [...values.values()].filter(isOlder).length;
+  return [
+    ...(values.size === 0 ? ['No person has judged the field; opinions of agents do not count.'] : []),
+    ...(heldOut < fewCalls ? [`Only ${pluralize(heldOut, 'call')} held out: the intervals are wide.`] : []),
+    ...(undecided > 0 ? [`${pluralize(undecided, 'call')} left out: no value has a majority. Gold settles that.`] : []),
+    ...(older > 0 ? [`${pluralize(older, 'call')} judged by earlier guidelines.`] : []),
+  ];
+}
+
+function nothingJudged(field: string, expected: string, undecided: number): HeddleError {
+  const whose = expected === 'majority' ? 'people' : shortName(expected);
+  const split = undecided > 0 ? ` ${pluralize(undecided, 'call')} without a majority.` : '';
+  return new HeddleError({
+    code: 'invalid_request',
+    message: `Nothing was asked: no call of the queue has a value of ${whose} for ${JSON.stringify(shortName(field))}.${split}`,
+    hint: 'People judge items on the board, which review_queue opens; opinions of agents do not count.',
+  });
+}
+
+function nothingHeldOut(count: number): HeddleError {
+  return invalidArgument('held_out', {
+    consequence: 'Nothing was asked',
+    fault: `None of ${pluralize(count, 'judged call')} is held out`,
+    hint: 'Have people judge more calls, or raise share.',
+  });
+}
+
+function nothingScored(reference: string, because: string): HeddleError {
+  return new HeddleError({
+    code: 'invalid_request',
+    message: `The scorer ${nameOf(reference)} gave no call of the held-out part a score${because || '.'}`,
+    hint: 'Correct the scorer: its placeholders are {output} and the names of the inputs of the calls.',
+  });
+}
+
+function renderFigures(figures: CalibrationFigures): string[] {
+  const { sensitivity, specificity, by_value = [], longer_outputs, first_answer, same_in_both_orders } = figures;
+  const line = (name: string, share: MeasuredShare | undefined): string[] =>
+    share === undefined
+      ? []
+      : [`${name} ${percents(share.rate)} (${share.interval.map(percents).join(' to ')}), n ${share.n}`];
+  const heading = `held out: ${pluralize(figures.n, 'call')}`;
+  return [
+    ...renderAgreement(heading, 'people \\ judge', figures, (name) => cell(name)),
+    ...line('passes of what people pass', sensitivity),
+    ...line('fails of what people fail', specificity),
+    ...by_value.flatMap(({ value, ...share }) => line(`right on ${cell(value)}`, share)),
+    ...(longer_outputs
+      ? [
+          `longer outputs: ${longer_outputs.difference} above people more than on shorter ones (${longer_outputs.interval.join(' to ')}), n ${longer_outputs.n}`,
+        ]
+      : []),
+    ...line('prefers the first answer', first_answer),
+    ...line('same in both orders', same_in_both_orders),
+  ];
+}
+
+function percents(share: number): string {
+  return `${rounded(100 * share, 1)}%`;
+}
+
+function renderTuning({ n, percent, disagreements = [], more }: NonNullable<Calibrated['tuning']>): string[] {
+  const agreed = percent === undefined ? '' : `, ${percent}% agree`;
+  const others = more === undefined ? '' : ` (${more} more)`;
+  return [
+    `to tune on: ${pluralize(n, 'call')}${agreed}`,
+    ...(disagreements.length === 0
+      ? []
+      : [
+          `disagreements, the worst first${others}:`,
+          compactTable(disagreements, ['call_id', 'people', 'judge', 'reasoning']),
+        ]),
+  ];
+}

@@ -1,0 +1,237 @@
+import { describe, expect, it } from 'vitest';
+import { connectClient } from '../support/client.ts';
+import { importItems } from '../support/import-items.ts';
+import { startScriptedModel } from '../support/scripted-model.ts';
+
+const project_id = 'demo/support';
+
+/** People pass every other one; the judge also passes each tenth that people fail. */
+const isGood = (n: number): boolean => n % 2 === 0;
+const judgePasses = (n: number): boolean => isGood(n) || n % 10 === 1;
+
+/** Starts heddle with a queue of calls and a scripted judge, whose replies can be broken. */
+async function connect(options: { reply?: (n: number) => string; calls?: number } = {}) {
+  const reply = options.reply ?? ((n: number) => JSON.stringify({ reasoning: `Read ${n}.`, score: judgePasses(n) }));
+  const model = await startScriptedModel(({ messages }) => reply(Number(/#(\d+)/.exec(messages.at(-1)!.content)![1])));
+  const environment = await importItems(
+    Array.from({ length: options.calls ?? 60 }, (_, n) => ({
+      call_id: `call-${String(n).padStart(2, '0')}`,
+      call_op_name: 'answer',
+      call_trace_id: `trace-${n}`,
+      display_fields: ['output'],
+      call_started_at: '2026-01-12T09:00:00.000Z',
+      call_ended_at: '2026-01-12T09:00:01.000Z',
+      call: { inputs: { question: 'Why?' }, output: `#${n}${' because'.repeat(n % 7)}` },
+    })),
+  );
+  const client = await connectClient({
+    ...environment,
+    HEDDLE_MODEL_PROVIDER_URL: model.url,
+    HEDDLE_PROJECT: project_id,
+  });
+  const judge = { name: 'Good', kind: 'llm_judge', model: 'judge', prompt: '{question} {output}' };
+  const created = await client.call('create_scorer', judge);
+  expect(created.error).toBeUndefined();
+  /** Records values of the field good by the user, or by the agent. */
+  const judgeCalls = async (valueOfCall: (n: number) => unknown, numbers = [...Array(60).keys()], by_user = true) => {
+    const items = numbers.map((n) => ({
+      call_id: `call-${String(n).padStart(2, '0')}`,
+      judgements: { good: valueOfCall(n) },
+    }));
+    const { error } = await client.call('update_queue_items', { queue_id: 'q', items, by_user, confirm: true });
+    expect(error).toBeUndefined();
+  };
+  return { ...client, asked: model.asked, scorer_ref: created.scorer_ref as string, judgeCalls };
+}
+
+const calibration = { scorer: 'Good', queue_id: 'q', field: 'good' };
+
+describe('calibrate_scorer', () => {
+  it('says in a dry run what it would measure and ask, and asks nothing', async () => {
+    const heddle = await connect();
+    await heddle.judgeCalls(isGood);
+    const result = await heddle.call('calibrate_scorer', { ...calibration, dry_run: true });
+    expect(result).toMatchObject({
+      status: 'dry_run',
+      scorer_ref: heddle.scorer_ref,
+      judge_requests: 60,
+      held_out: { n: 33 },
+      tuning: { n: 27 },
+    });
+    expect(heddle.asked).toHaveLength(0);
+  });
+
+  it('measures the judge on the held-out part, and lists what to improve on the other', async () => {
+    const heddle = await connect();
+    await heddle.judgeCalls(isGood);
+    const result = await heddle.call('calibrate_scorer', calibration);
+    expect(heddle.asked).toHaveLength(60);
+    expect(result).toMatchObject({
+      status: 'calibrated',
+      judge_requests: 60,
+      judge: 'κ 0.81 (0.62 to 1), n 33',
+      held_out: {
+        n: 33,
+        percent: 90.9,
+        sensitivity: { rate: 1, n: 18 },
+        specificity: { rate: 0.8, n: 15 },
+        classes: ['true', 'false'],
+        confusion: [
+          [18, 0],
+          [3, 12],
+        ],
+      },
+      tuning: { n: 27, percent: 88.9 },
+      warnings: ['Only 33 calls held out: the intervals are wide.'],
+    });
+    expect(result.tuning.disagreements).toEqual(
+      ['call-11', 'call-21', 'call-31'].map((call_id) => ({
+        call_id,
+        people: false,
+        judge: true,
+        reasoning: `Read ${Number(call_id.slice(5))}.`,
+      })),
+    );
+    for (const part of ['judge: κ 0.81 (0.62 to 1), n 33', 'passes of what people pass 100%', 'to tune on: 27 calls']) {
+      expect(result.text).toContain(part);
+    }
+  });
+
+  it('asks nothing twice, and only what people have judged since', async () => {
+    const heddle = await connect();
+    await heddle.judgeCalls(isGood, [...Array(40).keys()]);
+    const first = await heddle.call('calibrate_scorer', calibration);
+    const again = await heddle.call('calibrate_scorer', calibration);
+    expect([first.judge_requests, again.judge_requests, again.kept]).toEqual([40, 0, 40]);
+    expect(again.judge).toBe(first.judge);
+    await heddle.judgeCalls(isGood, [40, 41]);
+    expect(await heddle.call('calibrate_scorer', calibration)).toMatchObject({ judge_requests: 2, kept: 40 });
+    expect(heddle.asked).toHaveLength(42);
+  });
+
+  it('does not count opinions of agents, and takes gold where people differ', async () => {
+    const heddle = await connect();
+    await heddle.judgeCalls(isGood, [...Array(30).keys()], false);
+    const dry = await heddle.call('calibrate_scorer', { ...calibration, dry_run: true });
+    expect(dry.warnings[0]).toBe('No person has judged the field; opinions of agents do not count.');
+    const refused = await heddle.call('calibrate_scorer', calibration);
+    expect(refused.error).toMatchObject({ code: 'invalid_request' });
+    expect(refused.error.message).toContain('no call of the queue has a value of people for "good"');
+    await heddle.judgeCalls(isGood, [0, 1, 2, 3, 4, 5]);
+    const gold = [{ call_id: 'call-02', gold: { good: false } }];
+    expect((await heddle.call('update_queue_items', { queue_id: 'q', items: gold })).error).toBeUndefined();
+    const whole = { ...calibration, held_out: { share: 1 } };
+    expect((await heddle.call('calibrate_scorer', whole)).held_out).toMatchObject({
+      n: 6,
+      classes: ['false', 'true'],
+      confusion: [
+        [2, 2],
+        [0, 2],
+      ],
+    });
+    const onlyGold = await heddle.call('calibrate_scorer', { ...whole, expected: 'gold' });
+    expect(onlyGold.held_out).toMatchObject({ n: 1, percent: 0 });
+    const unknown = await heddle.call('calibrate_scorer', { ...whole, expected: 'nobody' });
+    expect(unknown.error.message).toContain('No judgement is by "nobody"');
+  });
+
+  it('asks the user before more than 100 requests', async () => {
+    const heddle = await connect({ calls: 102 });
+    await heddle.judgeCalls(isGood, [...Array(100).keys()]);
+    await heddle.judgeCalls(isGood, [100, 101]);
+    const refused = await heddle.call('calibrate_scorer', calibration);
+    expect(refused.error.message).toContain("102 requests to judges need the user's agreement");
+    expect(heddle.asked).toHaveLength(0);
+    expect(await heddle.call('calibrate_scorer', { ...calibration, confirm: true })).toMatchObject({
+      judge_requests: 102,
+    });
+  });
+
+  it('says why the judge gave no score, and leaves those calls out', async () => {
+    const broken = await connect({ reply: () => 'No idea.' });
+    await broken.judgeCalls(isGood, [...Array(10).keys()]);
+    const refused = await broken.call('calibrate_scorer', calibration);
+    expect(refused.error.message).toContain('The reply of the judge is not JSON, also when it was asked again.');
+    const partly = await connect({ reply: (n) => (n === 4 ? 'No idea.' : JSON.stringify({ score: isGood(n) })) });
+    await partly.judgeCalls(isGood);
+    const result = await partly.call('calibrate_scorer', calibration);
+    expect(result.held_out.n + result.tuning.n).toBe(59);
+    expect(result.warnings.at(-1)).toBe(
+      '1 call left out: the judge gave no score, mostly for this reason: The reply of the judge is not JSON, also when it was asked again.',
+    );
+  });
+
+  it('refuses a field whose values the scale of the judge does not have, before anything is asked', async () => {
+    const heddle = await connect();
+    await heddle.judgeCalls((n) => (isGood(n) ? 'polite' : 'rude'));
+    const { error } = await heddle.call('calibrate_scorer', calibration);
+    expect(error).toMatchObject({ code: 'invalid_arguments' });
+    expect(error.message).toContain('People gave values like "polite", none of which the scale of the scorer has');
+    expect(heddle.asked).toHaveLength(0);
+  });
+});
+
+describe('results of a judge', () => {
+  /** Runs an evaluation with the judge, whose rows it passes to three quarters. */
+  const evaluate = async (heddle: Awaited<ReturnType<typeof connect>>) => {
+    const rows = Array.from({ length: 40 }, (_, n) => ({ question: `#${n % 4 === 3 ? 5 : 2} ${n}` }));
+    const { dataset_ref } = await heddle.call('create_dataset', { name: 'Rows', rows });
+    const scorers = [heddle.scorer_ref];
+    await heddle.call('create_evaluation', { name: 'Answers', dataset: dataset_ref, scorers });
+    const run = { evaluation: 'Answers', model: 'heddle/echo', prompt: '{question}' };
+    return heddle.call('run_evaluation', run);
+  };
+  const scoreOf = ({ runs, scorers }: { runs?: { scorers: object[] }[]; scorers?: { scorer: string }[] }) =>
+    ((runs?.[0]?.scorers ?? scorers) as { scorer: string }[]).find(({ scorer }) => scorer === 'good.score');
+
+  it('say that it is not calibrated, then what it has shown, with the corrected rate', async () => {
+    const heddle = await connect();
+    await heddle.judgeCalls(isGood);
+    const before = await evaluate(heddle);
+    expect(scoreOf(before)).toMatchObject({ pass_rate: 0.75, judge: 'not calibrated', calibrated: false });
+    expect(before.text).toContain('judge: not calibrated');
+    await heddle.call('calibrate_scorer', calibration);
+    const after = await heddle.call('read_evaluation', { run_ids: [before.run_id] });
+    expect(scoreOf(after)).toMatchObject({
+      pass_rate: 0.75,
+      judge: 'κ 0.81 (0.62 to 1), n 33',
+      calibrated: true,
+      corrected: { rate: 0.6875, interval: [0.453, 0.9007] },
+    });
+    expect(after.text).toContain('corrected 68.75% (45.3 to 90.1), judge: κ 0.81 (0.62 to 1), n 33');
+    const listed = await heddle.call('read_evaluation', { evaluation: 'Answers' });
+    expect(scoreOf(listed)).toEqual(expect.objectContaining({ calibrated: true, corrected: expect.any(Object) }));
+    const rescored = await heddle.call('run_evaluation', {
+      run_id: before.run_id,
+      score_again: true,
+      scorers: ['Good'],
+    });
+    expect(scoreOf(rescored)).toMatchObject({ calibrated: true });
+  });
+
+  it('say that the calibration has ended when the judge or the guidelines changed', async () => {
+    const heddle = await connect();
+    await heddle.judgeCalls(isGood);
+    await heddle.call('calibrate_scorer', calibration);
+    const run = await evaluate(heddle);
+    expect(scoreOf(run)).toMatchObject({ calibrated: true });
+    const changed = { name: 'Good', kind: 'llm_judge', model: 'judge', prompt: 'Well? {output}' };
+    const { scorer_ref } = await heddle.call('create_scorer', changed);
+    const scored = await heddle.call('run_evaluation', {
+      run_id: run.run_id,
+      score_again: true,
+      scorers: [scorer_ref],
+    });
+    expect(scoreOf(scored)).toMatchObject({
+      judge: 'not calibrated since its prompt, model or scale changed',
+      calibrated: false,
+    });
+    await heddle.call('update_queue', { queue_id: 'q', guidelines: 'Be stricter.', confirm: true });
+    const stale = scoreOf(await heddle.call('read_evaluation', { run_ids: [run.run_id] }));
+    expect(stale).toMatchObject({
+      judge: 'not calibrated since the guidelines changed; before, κ 0.81 (0.62 to 1), n 33',
+      calibrated: false,
+    });
+    expect(stale).not.toHaveProperty('corrected');
+  });
+});
