@@ -82,9 +82,9 @@ async function judgedQueue(home: string): Promise<string> {
 /** Arguments that converters have lost or changed before, and some of each type. */
 const samples = [
   'list_queues.limit?: integer',
-  'list_queues.name?: string (Part of the name, in any case.)',
+  'list_queues.name?: string (Part of the name.)',
   'query_queue_items.queue_id: string',
-  'query_queue_items.filter?: object (All members must match.)',
+  'query_queue_items.filter?: object',
   'query_queue_items.filter.annotation_states?: array of string unstarted|in_progress|completed|skipped',
   'query_queue_items.sort_by[].direction: string asc|desc',
   'summarize_queue.by?: array of string state|operation|annotator|field|day (One or two dimensions.)',
@@ -109,9 +109,9 @@ const samples = [
   'run_evaluation.budget?: any object (As in {requests, tokens, usd}.)',
 ];
 
-const value = 'query_queue_items.filter.value?: string or number or boolean (Its value.)';
+const value = 'query_queue_items.filter.value?: string or number or boolean';
 // LangChain removes every choice of types.
-const valueInLangChain = 'query_queue_items.filter.value?: any (Its value.)';
+const valueInLangChain = 'query_queue_items.filter.value?: any';
 
 describe.each([
   [clients.aiSdk, value],
@@ -149,7 +149,7 @@ describe.skipIf(!mastra.program)('Mastra', () => {
       expect.arrayContaining([
         'update_queue_items.items[].judgements?: empty object (Values by field.)',
         'run_inference.template_vars?: empty object',
-        'query_queue_items.filter.value: string or number or boolean (Its value.)',
+        'query_queue_items.filter.value: string or number or boolean',
       ]),
     );
   });
