@@ -26,8 +26,8 @@ const packed = {
 
 const folder = mkdtempSync(join(tmpdir(), 'heddle-package-'));
 try {
-  // npm adds these two by itself.
-  for (const path of [...manifest.files, 'README.md', 'LICENSE']) {
+  // npm leaves out what begins with an exclamation mark, and adds the last two by itself.
+  for (const path of [...manifest.files.filter((file) => !file.startsWith('!')), 'README.md', 'LICENSE']) {
     cpSync(join(root, path), join(folder, path), { recursive: true });
   }
   writeFileSync(join(folder, 'package.json'), `${JSON.stringify(packed, null, 2)}\n`);

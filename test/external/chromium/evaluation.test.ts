@@ -75,10 +75,12 @@ describe.skipIf(!hasChromium)('the results of evaluations in a chat', () => {
       expect(exact).toBe(
         'exact Run 1, the baseline 50% (37.74% to 62.26%) of 60 passed Run 2 90% (79.85% to 95.34%) of 60 passed 30 better, 24 same, 6 worse: better (p < 0.001) difference +40% (+21.76% to +55.36%) 6 rows always passed before and never now',
       );
-      expect(judge).toContain('mean 0.475 (0.402 to 0.545) of 60 from 0 to 0.95; quartiles 0.238 / 0.475 / 0.713');
+      expect(judge).toContain(
+        'mean 0.475 (0.402 to 0.545) of 60, judge: not calibrated from 0 to 0.95; quartiles 0.238 / 0.475 / 0.713',
+      );
       expect(judge).toContain('60 better, 0 same, 0 worse: better (p < 0.001)');
       expect(tone).toBe(
-        'tone.score Run 1, the baseline 60 values curt 60 Run 2 60 values kind 60 0 better, 60 changed, 0 same, 0 worse: labels differ',
+        'tone.score Run 1, the baseline 60 values, judge: not calibrated curt 60 Run 2 60 values, judge: not calibrated kind 60 0 better, 60 changed, 0 same, 0 worse: labels differ',
       );
       // The largest losses come first.
       expect((await textsOf(view, '.rows > li')).slice(0, 1)).toEqual([
@@ -182,7 +184,7 @@ describe.skipIf(!hasChromium)('the results of evaluations in a chat', () => {
     await says(view, '2 of 2 runs shown.');
     const [newest] = await textsOf(view, 'tbody tr');
     expect(newest).toMatch(
-      /complete helper Think \{question\} 60 predictions, 600 tokens, judges 1,200 tokens exact 90% \(79.85% to 95.34%\) of 60 passed judge.score mean 0.525 of 60$/,
+      /complete helper Think \{question\} 60 predictions, 600 tokens, judges 1,200 tokens exact 90% \(79.85% to 95.34%\) of 60 passed judge.score mean 0.525 of 60, judge: not calibrated$/,
     );
     await view.locator('tbody input').first().focus();
     for (const key of ['Space', 'Tab', 'Tab', 'Space']) await page.keyboard.press(key);

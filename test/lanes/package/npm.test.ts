@@ -82,7 +82,7 @@ describe('the npm package', () => {
     console.log(
       `tarball: ${Math.round(statSync(tarball).size / 1024)} KiB; installed without optional packages: ${files.length} files, ${Math.round(bytes / 1024)} KiB`,
     );
-    expect(statSync(tarball).size).toBeLessThan(1_400_000);
+    expect(statSync(tarball).size).toBeLessThan(1_300_000);
     expect(files.length).toBeLessThan(180);
     // With the native part of the keychain on Linux, 6 MB.
     expect(bytes).toBeLessThan(4_000_000);
