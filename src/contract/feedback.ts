@@ -7,6 +7,9 @@ import { sortKey } from './sort-keys.ts';
 /** Returns the feedback type of judgements of a field, which refer to the field with `annotation_ref`. */
 export const annotationFeedbackType = (field: string): string => `wandb.annotation.${field}`;
 
+/** Returns the feedback type of scores of a scorer or an op, to which they refer with `runnable_ref`. */
+export const scoreFeedbackType = (name: string): string => `wandb.runnable.${name}`;
+
 /** Returns the feedback type of values that settle disputes about a field; it is heddle's own. */
 export const goldFeedbackType = (field: string): string => `heddle.gold.${field}`;
 

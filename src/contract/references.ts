@@ -97,6 +97,11 @@ export function objectReference(projectId: string, name: string, version: string
   return formatReference({ scheme: referenceScheme, ...splitProjectId(projectId), kind: 'object', name, version });
 }
 
+/** Returns the id of the recorded call that a reference names. */
+export function callIdOf(reference: string): string {
+  return reference.slice(reference.lastIndexOf('/') + 1);
+}
+
 /** Formats the reference to a recorded call. `projectId` is `entity/project`. */
 export function callReference(projectId: string, callId: string): string {
   return formatReference({ scheme: referenceScheme, ...splitProjectId(projectId), kind: 'call', name: callId });

@@ -37,7 +37,7 @@ const calibration = z.looseObject({
   figures: calibrationFigures,
 });
 
-/** What a judge has shown on a held-out part. */
+/** How well a version of a judge agreed with people on the calls that were held out. */
 export type Calibration = z.output<typeof calibration>;
 
 /** Stores what a version of a scorer has shown, in the place of what it had shown before. */

@@ -10,7 +10,7 @@ export interface ExportedTrial {
   error?: string;
   /** Scores by scorer. */
   scores: Record<string, unknown>;
-  /** Why scorers gave no score, by scorer. */
+  /** The reasons of missing scores, by scorer. */
   scorer_errors?: Record<string, string>;
   latency_seconds?: number;
   tokens?: number;

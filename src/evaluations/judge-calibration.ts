@@ -46,7 +46,7 @@ export const calibrationFigures = z.object({
 });
 export type CalibrationFigures = z.output<typeof calibrationFigures>;
 
-/** What people and a judge said of a recorded call. */
+/** The values that people and a judge gave a recorded call. */
 export interface JudgedCall {
   call_id: string;
   /** The value of people. */
@@ -77,7 +77,7 @@ export function verdictOf({ expected, given }: Pick<JudgedCall, 'expected' | 'gi
 }
 
 /** Returns whether a judge gave a call another value than people did. */
-export function isDisputed(call: JudgedCall): boolean {
+function isDisputed(call: JudgedCall): boolean {
   return classOf(verdictOf(call)) !== classOf(call.expected);
 }
 

@@ -1,5 +1,6 @@
 import type { ServiceClient } from '../client/service-client.ts';
-import { callReference, parseReference } from '../contract/references.ts';
+import { scoreFeedbackType } from '../contract/feedback.ts';
+import { callIdOf, callReference, parseReference } from '../contract/references.ts';
 import { inBatches } from '../core/in-batches.ts';
 import { readPages } from '../records/read-pages.ts';
 
@@ -19,7 +20,7 @@ export async function readJudgeScores(
   service: ServiceClient,
 ): Promise<Map<string, unknown>> {
   const scores = new Map<string, unknown>();
-  const type = `wandb.runnable.${parseReference(scorer)!.name}`;
+  const type = scoreFeedbackType(parseReference(scorer)!.name);
   const isScore = { $eq: [{ $getField: 'feedback_type' }, { $literal: type }] };
   for (const batch of inBatches(callIds, callsPerRequest)) {
     const references = batch.map((id) => ({ $literal: callReference(project_id, id) }));
@@ -37,7 +38,7 @@ export async function readJudgeScores(
       for (const { weave_ref, payload, runnable_ref } of page) {
         const output = payload?.output;
         if (runnable_ref !== scorer || output === undefined || output === null) continue;
-        scores.set(weave_ref.slice(weave_ref.lastIndexOf('/') + 1), output);
+        scores.set(callIdOf(weave_ref), output);
       }
     }
   }

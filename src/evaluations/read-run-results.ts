@@ -8,7 +8,7 @@ import { parsePartReference } from '../contract/references.ts';
 import { parseLlmModel } from '../contract/scorers.ts';
 import { HeddleError } from '../core/errors.ts';
 import { inBatches } from '../core/in-batches.ts';
-import { countEach } from '../core/statistics/count-each.ts';
+import { commonestOf } from '../core/statistics/count-each.ts';
 import type { CallContext } from '../records/call-context.ts';
 import { cutValue } from '../text/call-values.ts';
 import { shortName } from '../text/names.ts';
@@ -195,8 +195,8 @@ export function withFigures<Run extends Pick<RunWithFigures, 'run_id' | 'status'
 }
 
 function commonestError(trials: readonly ScoredTrial[]): string | undefined {
-  const [commonest] = [...countEach(trials.flatMap(({ error }) => error || []))].sort(([, a], [, b]) => b - a);
-  return commonest && String(cutValue(commonest[0], maxKeptChars));
+  const commonest = commonestOf(trials.flatMap(({ error }) => error || []));
+  return commonest && String(cutValue(commonest, maxKeptChars));
 }
 
 /** Returns the error for a run that a project does not have. */

@@ -91,7 +91,7 @@ export type ScoredTrial = Pick<
   | 'model_latency_seconds'
 >;
 
-/** Whether a judge of a run has shown that it may judge. */
+/** Whether a judge of a run is calibrated, and how results say so. */
 export interface JudgeStanding {
   calibrated: boolean;
   /** For a reader, like `κ 0.71 (0.58 to 0.82), n 84` or `not calibrated`. */

@@ -1,6 +1,6 @@
 import { goldFeedbackType, judgementTypes, type StoredFeedback } from '../contract/feedback.ts';
 import { type AnnotatorName, annotatorOf } from '../contract/judgement-test.ts';
-import { callReference } from '../contract/references.ts';
+import { callIdOf, callReference } from '../contract/references.ts';
 import { appendTo } from '../core/append-to.ts';
 import { readPages } from '../records/read-pages.ts';
 import type { QueueAccess } from './queue-access.ts';
@@ -112,7 +112,7 @@ export function notesOf(list: readonly StoredFeedback[]): Note[] {
 function authorship({ id, weave_ref, wb_user_id, creator, created_at }: StoredFeedback) {
   return {
     id,
-    call_id: weave_ref.slice(weave_ref.lastIndexOf('/') + 1),
+    call_id: callIdOf(weave_ref),
     ...annotatorOf(wb_user_id ?? '', creator ?? undefined),
     // The public service sends times in UTC without saying so.
     at: /T[\d:.]+$/.test(created_at) ? `${created_at}Z` : created_at,

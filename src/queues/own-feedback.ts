@@ -1,5 +1,7 @@
 import * as z from 'zod';
 import type { StoredFeedback } from '../contract/feedback.ts';
+import { scoreFeedbackType } from '../contract/feedback.ts';
+import { callIdOf } from '../contract/references.ts';
 import { fitsSchema } from '../core/json/json-schema.ts';
 import { ownMember } from '../core/json/member-at.ts';
 import { isOwn, learnAccount } from './authorship.ts';
@@ -46,7 +48,7 @@ export async function readOwnFeedback(
   return found;
 }
 
-const scorePrefix = 'wandb.runnable.';
+const scorePrefix = scoreFeedbackType('');
 
 /**
  * Returns what scores suggest, by recorded call: a score whose scorer has the name of a field, or whose output has a member
@@ -60,7 +62,7 @@ export function suggestionsOf(
   for (const { feedback_type, payload, weave_ref } of feedback) {
     if (!feedback_type.startsWith(scorePrefix)) continue;
     const by = feedback_type.slice(scorePrefix.length);
-    const callId = weave_ref.slice(weave_ref.lastIndexOf('/') + 1);
+    const callId = callIdOf(weave_ref);
     for (const { name, schema } of fields) {
       const value = scoreFor(name, by, payload?.output);
       if (value === undefined || !fitsSchema(schema, value)) continue;

@@ -7,7 +7,7 @@ import { HeddleError, invalidArgument } from '../core/errors.ts';
 import { isJsonObject } from '../core/json/json-object.ts';
 import { fitsSchema } from '../core/json/json-schema.ts';
 import { ownMember } from '../core/json/member-at.ts';
-import { countEach } from '../core/statistics/count-each.ts';
+import { commonestOf } from '../core/statistics/count-each.ts';
 import { rounded } from '../core/statistics/rounded.ts';
 import { judgeSentence, storeCalibration } from '../evaluations/calibrations.ts';
 import { readScorersOf } from '../evaluations/evaluation-plan.ts';
@@ -17,7 +17,6 @@ import {
   type CalibrationFigures,
   calibrationFigures,
   disputedCalls,
-  isDisputed,
   isHeldOut,
   type JudgeDispute,
   type JudgedCall,
@@ -269,8 +268,8 @@ async function commonestFault(
   const { rows } = await readRunResults([runId], project, context);
   const trials = rows.flatMap(({ runs }) => runs.get(runId)?.trials ?? []);
   const errors = trials.flatMap(({ error, scorer_errors }) => error ?? Object.values(scorer_errors ?? {}));
-  const [commonest] = [...countEach(errors)].sort(([, a], [, b]) => b - a);
-  return commonest && String(cutValue(commonest[0], maxChars));
+  const commonest = commonestOf(errors);
+  return commonest && String(cutValue(commonest, maxChars));
 }
 
 /**
@@ -322,7 +321,7 @@ function tuningPart(
       ...(typeof reasoning === 'string' && { reasoning: String(cutValue(reasoning, maxChars)) }),
     };
   });
-  const agreed = calls.filter((call) => !isDisputed(call)).length;
+  const agreed = calls.length - disputed.length;
   return {
     n: calls.length,
     ...(calls.length > 0 && { percent: rounded((100 * agreed) / calls.length, 1) }),

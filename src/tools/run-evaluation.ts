@@ -50,7 +50,8 @@ import { pluralize } from '../text/page.ts';
 import { maxUnconfirmedRequests, requireConsent } from './definition/require-consent.ts';
 import { defineTool, projectArgument, projectOf, type ToolContext } from './definition/tool.ts';
 
-const maxConcurrency = 64;
+/** Predictions of a run that are made at the same time, at most. */
+export const maxConcurrency = 64;
 /** Rows that a sample can have; they are stored as a dataset of their own. */
 const maxSampledRows = 10_000;
 /** Rows of a run whose trials are read for its figures; those of a larger run are the ones that the service computes. */

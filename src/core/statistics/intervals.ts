@@ -49,7 +49,7 @@ export function independentOutcomes(rows: readonly RowTotal[]): number {
   return variance > 0 ? Math.min(count, (mean * (1 - mean)) / variance) : rows.length;
 }
 
-/** How often a judge is right, on so many cases that are right and so many that are wrong. */
+/** The error rates of a judge, with the numbers of cases by which they were measured. */
 export interface JudgeErrors {
   /** Share of the right cases that the judge passes, from 0 to 1. */
   sensitivity: number;

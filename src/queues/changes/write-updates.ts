@@ -1,6 +1,7 @@
 import { asServiceFailure } from '../../client/as-service-failure.ts';
 import type { EndpointName } from '../../contract/endpoints.ts';
 import type { QueueItem } from '../../contract/queue-items.ts';
+import { appendTo } from '../../core/append-to.ts';
 import { concurrently } from '../../core/concurrently.ts';
 import { type ErrorCode, HeddleError } from '../../core/errors.ts';
 import { inBatches } from '../../core/in-batches.ts';
@@ -99,9 +100,7 @@ function assignmentsOf(updates: readonly Update[]): { update: Update }[][] {
   const groups = new Map<string, { update: Update }[]>();
   for (const update of updates) {
     const { assignees } = update.change;
-    if (assignees === undefined) continue;
-    const key = JSON.stringify(assignees);
-    groups.set(key, [...(groups.get(key) ?? []), { update }]);
+    if (assignees) appendTo(groups, JSON.stringify(assignees), { update });
   }
   return [...groups.values()];
 }

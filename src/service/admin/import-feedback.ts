@@ -1,5 +1,5 @@
 import * as z from 'zod';
-import { annotationFeedbackType, goldFeedbackType } from '../../contract/feedback.ts';
+import { annotationFeedbackType, goldFeedbackType, scoreFeedbackType } from '../../contract/feedback.ts';
 import { callReference, parseReference } from '../../contract/references.ts';
 import { appendTo } from '../../core/append-to.ts';
 import { HeddleError } from '../../core/errors.ts';
@@ -118,7 +118,7 @@ export async function addFeedback(
         const runnable_ref = await scorerOf(scorer);
         rows.push({
           weave_ref,
-          feedback_type: `wandb.runnable.${objectNameOf(scorer)}`,
+          feedback_type: scoreFeedbackType(objectNameOf(scorer)),
           payload,
           runnable_ref,
           ...by,

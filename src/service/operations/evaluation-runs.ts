@@ -1,5 +1,6 @@
 import type { RecordedCall } from '../../contract/calls.ts';
 import type { EvaluationRun, Prediction, Score } from '../../contract/evaluation-runs.ts';
+import { scoreFeedbackType } from '../../contract/feedback.ts';
 import { callReference, parseReference } from '../../contract/references.ts';
 import { Refusal } from '../../core/http/refusal.ts';
 import { objectOrEmpty } from '../../core/json/json-object.ts';
@@ -228,7 +229,7 @@ export const createScore: OperationHandler<'createScore'> = async ({ path, body,
   const feedback = {
     project_id,
     weave_ref: callReference(project_id, prediction_id),
-    feedback_type: `wandb.runnable.${reference.name}`,
+    feedback_type: scoreFeedbackType(reference.name),
     payload: { output: value ?? null },
     runnable_ref: scorer,
   };

@@ -1,6 +1,6 @@
 import * as z from 'zod';
 import type { BodyOf, ResultOf } from '../../contract/endpoints.ts';
-import { annotationFeedbackType, type StoredFeedback } from '../../contract/feedback.ts';
+import { annotationFeedbackType, type StoredFeedback, scoreFeedbackType } from '../../contract/feedback.ts';
 import { parseReference } from '../../contract/references.ts';
 import { Refusal } from '../../core/http/refusal.ts';
 import { inBatches, inBatchesBySize } from '../../core/in-batches.ts';
@@ -409,7 +409,7 @@ function checkScore({ runnable_ref, call_ref, feedback_type }: BodyOf<'createFee
   if (reference?.kind !== 'object' && reference?.kind !== 'op') {
     throw refused('feedback of a runnable needs runnable_ref, a reference to an object or an op');
   }
-  if (feedback_type !== `wandb.runnable.${reference.name}`) {
+  if (feedback_type !== scoreFeedbackType(reference.name)) {
     throw refused(`runnable_ref names ${reference.name}, which is not that of ${feedback_type}`);
   }
   if (reference.kind === 'op' && !call_ref) throw refused('feedback of an op needs call_ref');

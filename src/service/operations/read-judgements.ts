@@ -1,5 +1,6 @@
 import { sql } from 'kysely';
 import type { StoredFeedback } from '../../contract/feedback.ts';
+import { callIdOf } from '../../contract/references.ts';
 import { nextTurn } from '../../core/turns.ts';
 import type { RequestBudget } from '../request-budget.ts';
 import type { Database } from '../storage/database.ts';
@@ -123,7 +124,7 @@ function judgementOf(
 ): Omit<JudgementInQueue, 'isGold'> {
   const value = JSON.stringify(payload?.value);
   return {
-    call_id: weave_ref.slice(weave_ref.lastIndexOf('/') + 1),
+    call_id: callIdOf(weave_ref),
     field: feedback_type.slice(type.length),
     at: created_at,
     user: wb_user_id ?? '',

@@ -1,5 +1,6 @@
 import type { EndedCall, RecordedCall, StartedCall } from '../../contract/calls.ts';
 import type { BodyOf } from '../../contract/endpoints.ts';
+import { scoreFeedbackType } from '../../contract/feedback.ts';
 import { callReference, parseReference } from '../../contract/references.ts';
 import { digestOf } from '../storage/digest.ts';
 import type { RunKey } from '../storage/evaluation-jobs.ts';
@@ -134,7 +135,7 @@ export class TrialEvents {
       project_id,
       id: derivedId(scoreId, 'feedback'),
       weave_ref: callReference(project_id, callId),
-      feedback_type: `wandb.runnable.${parseReference(scorer.reference)!.name}`,
+      feedback_type: scoreFeedbackType(parseReference(scorer.reference)!.name),
       payload: { output: output ?? null },
       runnable_ref: scorer.reference,
       call_ref: callReference(project_id, scoreId),

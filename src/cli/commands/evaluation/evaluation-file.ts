@@ -5,6 +5,7 @@ import { parseReference } from '../../../contract/references.ts';
 import { isJsonObject, type Members } from '../../../core/json/json-object.ts';
 import { objectName } from '../../../records/object-name.ts';
 import { createScorerTool } from '../../../tools/create-scorer.ts';
+import { maxConcurrency } from '../../../tools/run-evaluation.ts';
 import { UsageError } from '../../terminal/report-failure.ts';
 import { asShare } from '../../usage/flags.ts';
 import { type FileFault, faultyFile, readNamedText, readYamlFile } from './yaml-file.ts';
@@ -105,7 +106,7 @@ const evaluationFile = z.strictObject({
   sample: z
     .strictObject({ n: z.int().min(1).max(10_000), seed: z.int().min(0).max(999_999_999).optional() })
     .optional(),
-  concurrency: z.int().min(1).max(64).optional(),
+  concurrency: z.int().min(1).max(maxConcurrency).optional(),
   budget: runLimits.optional(),
   thresholds: z
     .strictObject({

@@ -4,8 +4,10 @@ import { canonicalJson } from '../../../../core/json/canonical-json.ts';
 import { exactJson, withPlainNumbers } from '../../../../core/json/exact-number.ts';
 import { isJsonObject, type Members, objectOrEmpty } from '../../../../core/json/json-object.ts';
 import { ownMember } from '../../../../core/json/member-at.ts';
+import { maxConcurrency } from '../../../../tools/run-evaluation.ts';
 import { UsageError } from '../../../terminal/report-failure.ts';
 import { readRows } from '../../import/read-rows.ts';
+import { maxRunsOfFile } from '../evaluation-file.ts';
 import { readNamedText, readYamlFile, type YamlFile } from '../yaml-file.ts';
 import { fileNamed, type ImportNote, withPlaceholders } from './read-template.ts';
 import { type AssertionParts, type PlacedAssertion, translateAssertions } from './translate-assertions.ts';
@@ -67,11 +69,11 @@ export async function importPromptfooFile(file: string): Promise<{ text: string;
     columns: new Set(rows.flatMap(Object.keys)),
   });
   if (scorers.length === 0) throw new UsageError(`${file} has no assertion that could be taken\n${listNotes(notes)}`);
-  if (models.length * prompts.length > 10)
-    note(['prompts'], `gives ${models.length * prompts.length} runs; one command has 10 at most`);
+  const runs = models.length * prompts.length;
+  if (runs > maxRunsOfFile) note(['prompts'], `gives ${runs} runs; one command has ${maxRunsOfFile} at most`);
   const options = objectOrEmpty(config.evaluateOptions);
   noteOthers(options, new Set(['maxConcurrency', 'repeat']), ['evaluateOptions'], note);
-  const { maxConcurrency, repeat } = options;
+  const { maxConcurrency: concurrency, repeat } = options;
   const evaluation = {
     name: objectNameOf(config.description) ?? 'promptfoo',
     dataset: { rows: rows.map((row, index) => ({ ...row, ...columns[index] })) },
@@ -79,7 +81,7 @@ export async function importPromptfooFile(file: string): Promise<{ text: string;
     models,
     prompts,
     ...(typeof repeat === 'number' && { trials: repeat }),
-    ...(typeof maxConcurrency === 'number' && { concurrency: Math.min(64, maxConcurrency) }),
+    ...(typeof concurrency === 'number' && { concurrency: Math.min(maxConcurrency, concurrency) }),
   };
   return { text: stringify(evaluation, { lineWidth: 0, aliasDuplicateObjects: false }), notes: distinct(notes) };
 }

@@ -4,7 +4,7 @@ import { fileURLToPath } from 'node:url';
 import type { Members } from '../../../../core/json/json-object.ts';
 import { ownMember } from '../../../../core/json/member-at.ts';
 
-/** What was not taken of a file as it is, and where. */
+/** A part of a file that an import changed or left out, with its line and the reason. */
 export interface ImportNote {
   file: string;
   line: number;

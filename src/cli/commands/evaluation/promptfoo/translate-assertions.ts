@@ -23,7 +23,7 @@ export interface AssertionParts {
 
 /** An assertion as a scorer without a name, whose values for the row are columns of it. */
 interface Translated {
-  /** What the scorers of rows must have in common to be one. */
+  /** Assertions of several rows with the same key become one scorer. */
   key: string;
   label: string;
   values: unknown[];
