@@ -5,7 +5,7 @@ import { HeddleError, invalidArgument } from '../core/errors.ts';
 import { agreementWithExpected, type ScorerAgreement, scorerAgreement } from '../evaluations/agreement-with-column.ts';
 import { findBaseline } from '../evaluations/baselines.ts';
 import { judgesOfRuns } from '../evaluations/calibrations.ts';
-import { compareScores, scorerComparison } from '../evaluations/compare-runs.ts';
+import { applicableScores, compareScores, scorerComparison } from '../evaluations/compare-runs.ts';
 import { evaluationReferences, nameInReference } from '../evaluations/find-evaluation.ts';
 import { rankRows, rowChoice, type ShownRow, shownRow, toShownRow } from '../evaluations/rank-rows.ts';
 import {
@@ -293,7 +293,10 @@ async function readRuns(
 function compareWith(baseline: string, run_id: string, rows: readonly ResultRow[]): RunComparison {
   const inEither = rows.filter(({ runs }) => runs.has(baseline) || runs.has(run_id));
   const shared = inEither.filter(({ runs }) => runs.has(baseline) && runs.has(run_id));
-  const scores = shared.map(({ runs }) => [runs.get(baseline)!.scores, runs.get(run_id)!.scores] as const);
+  const scores = shared.map(({ runs }) => {
+    const [before, after] = [runs.get(baseline)!, runs.get(run_id)!];
+    return [applicableScores(before.scores, after.trials), after.scores] as const;
+  });
   const other_rows = inEither.length - shared.length;
   return {
     baseline,
