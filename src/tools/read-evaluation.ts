@@ -255,7 +255,7 @@ async function readRuns(
     comparisons.push(compareWith(runIds[0]!, run_id, rows));
     await pause();
   }
-  const sliced = slice_by === undefined ? undefined : await sliceRows(rows, runIds, slice_by, pause);
+  const sliced = slice_by === undefined ? undefined : await sliceRows(rows, runIds, slice_by, judges, pause);
   const choice = only ?? (runIds.length > 1 && expected === undefined ? 'changed' : 'worst');
   const last = runIds.at(-1)!;
   const scorers = agreement.filter(({ run_id }) => run_id === last).map(({ scorer }) => scorer);

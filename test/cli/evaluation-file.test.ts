@@ -87,7 +87,10 @@ describe('heddle evaluation run --config', () => {
       expect.stringContaining('tests="3" failures="1" errors="0"'),
       expect.stringContaining('tests="2" failures="0" errors="0"'),
     ]);
-    expect(readFileSync(markdown, 'utf8')).toContain(
+    const summary = readFileSync(markdown, 'utf8');
+    expect(summary).toContain('- run 2 against run 1, `short_and_right`: **');
+    expect(summary).toContain('| scorer | run 1 | run 2 |');
+    expect(summary).toContain(
       '| `short_and_right` | `50% (9.4 to 90.5) of 4 passed, pass@2 50%, pass^2 50%, 0 flaky rows` | `100% (34.2 to 100) of 4',
     );
     expect((await run([...args, '--min-pass-rate', '50%'], environment)).code).toBe(0);

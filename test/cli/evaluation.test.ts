@@ -116,7 +116,7 @@ describe('markdownReport', () => {
         total: 1,
         offset: 0,
       },
-      ['a|b passes 50%, less than 90%'],
+      { hasBaseline: true, missed: ['a|b passes 50%, less than 90%'] },
     );
     expect(report).toBe(`### Evaluation \`E\`
 

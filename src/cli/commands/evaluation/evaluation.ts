@@ -445,7 +445,7 @@ function addCompare(evaluation: Command): void {
     await withTools(command, async (tools) => {
       const args = { only: 'changed', ...(sliceBy !== undefined && { slice_by: sliceBy }) };
       const results = await readResultsOf([baseline, ...others], rows, tools, args);
-      if (markdown !== undefined) writeReport(markdown, markdownReport(results));
+      if (markdown !== undefined) writeReport(markdown, markdownReport(results, { hasBaseline: true }));
       await printResult('read_evaluation', results, form);
       if (!failIfWorse) return;
       const unfinished = results.runs.find((run) => failureOf(run, 1) !== undefined);
@@ -522,14 +522,10 @@ async function report(
     }
     writeReport(junit, junitReport(suites));
   }
-  if (markdown !== undefined)
-    writeReport(
-      markdown,
-      markdownReport(
-        results,
-        outcomes.flatMap(({ missed }) => missed),
-      ),
-    );
+  if (markdown !== undefined) {
+    const all = outcomes.flatMap(({ missed }) => missed);
+    writeReport(markdown, markdownReport(results, { hasBaseline: compare !== undefined, missed: all }));
+  }
   const verdict = {
     passed: reasons.length === 0 && failed === undefined,
     ...(reasons.length > 0 && { missed: reasons }),
