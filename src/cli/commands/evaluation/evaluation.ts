@@ -2,13 +2,13 @@ import { type Command, Option } from 'commander';
 import { HeddleError } from '../../../core/errors.ts';
 import { canonicalJson } from '../../../core/json/canonical-json.ts';
 import { sumOf } from '../../../core/statistics/score-lists.ts';
-import { type ExportedTrial, exportedTrials } from '../../../evaluations/exported-trials.ts';
+import { exportedTrials } from '../../../evaluations/exported-trials.ts';
 import { rowChoice } from '../../../evaluations/rank-rows.ts';
 import { comparisonSentence } from '../../../evaluations/render-runs.ts';
 import type { McpServerOptions } from '../../../mcp/server.ts';
 import type { Progress } from '../../../records/call-context.ts';
 import { pluralize } from '../../../text/page.ts';
-import { createNamedFile } from '../../access/named-file.ts';
+import { createNamedFile, writeInParts } from '../../access/named-file.ts';
 import { showView } from '../../access/show-view.ts';
 import { invocation } from '../../invocation.ts';
 import { addOutputOptions, type OutputForm } from '../../terminal/output-form.ts';
@@ -334,13 +334,17 @@ function addExport(evaluation: Command): void {
       const { runs } = await readResultsOf([id], 0, tools, {});
       const run = runs[0]!;
       const service = (await serverOptions.service()).withSignal(tools.signal);
-      const trials: ExportedTrial[] = [];
       const context = { service, progress: drawProgress };
-      for await (const page of exportedTrials(run.run_id, serverOptions.project!, context)) trials.push(...page);
-      showProgress('');
-      const { text, defused } = exportRun(run, trials, format);
-      if (out === undefined) invocation().stdout.write(text);
-      else writeNamedFile(out, text, 'owner');
+      const read = () => exportedTrials(run.run_id, serverOptions.project!, context);
+      const defused = await writeInParts(out, async (write) => {
+        let cells = 0;
+        for await (const part of exportRun(run, format, read)) {
+          showProgress('');
+          await write(part.text);
+          cells += part.defused;
+        }
+        return cells;
+      });
       if (defused > 0) {
         invocation().stderr.write(
           `${pluralize(defused, 'cell')} that a spreadsheet would run as a formula got an apostrophe in front.\n`,
@@ -551,11 +555,7 @@ interface RunOutcome {
 }
 
 function writeReport(file: string, text: string): void {
-  writeNamedFile(file, text, 'as before');
-}
-
-function writeNamedFile(file: string, text: string, readers: 'owner' | 'as before'): void {
-  const report = createNamedFile(file, readers);
+  const report = createNamedFile(file, 'as before');
   try {
     report.write(text);
     report.finish();
