@@ -96,6 +96,21 @@ describe('heddle evaluation run --config', () => {
     expect((await run([...args, '--min-pass-rate', '50%'], environment)).code).toBe(0);
   });
 
+  it('spends one budget on all runs, and starts no run after it is spent', async () => {
+    const file = writeFiles({ ...files, 'capitals.yaml': `${capitals}budget: {requests: 5}\n` });
+    const { url, asked } = await startEcho();
+    const environment = emptyHome(temporaryFolder(), { HEDDLE_MODEL_PROVIDER_URL: url });
+    const { code, stdout, stderr } = await run(['evaluation', 'run', '--config', file], environment);
+    expect([code, asked.length]).toEqual([3, 5]);
+    expect(JSON.parse(stdout).runs).toMatchObject([
+      { status: 'complete', predictions: 4 },
+      { status: 'failed', error: expect.stringContaining('Stopped by its budget of 1 request:') },
+    ]);
+    expect(stderr).toContain('heddle: 2 runs not started: those before took the budget\n');
+    const exact = await run(['evaluation', 'run', '--config', file, '--max-requests', '4'], environment);
+    expect([exact.code, exact.stderr]).toEqual([3, expect.stringContaining('heddle: 3 runs not started')]);
+  });
+
   it('names every fault with its line, and stores nothing', async () => {
     const file = writeFiles({
       'bad.yaml': `name: Bad

@@ -486,6 +486,7 @@ export class RunWorker {
     if (limits && this.#isOverBudget) {
       const done = this.#nextTrial - this.#waiting.length;
       const exception = `Stopped by its budget of ${limitsInWords(limits)}: ${done} of ${this.#job.trial_count} predictions took ${limitsInWords(spent)}, and the next could exceed it.`;
+      Object.assign(end.summary, { budget_reached: true });
       Object.assign(end, { exception });
     }
     await this.#context.database.write(async (transaction) => {

@@ -169,7 +169,7 @@ function faultsOfParts({
   if (count > limit) {
     faults.push({
       path: ['models'],
-      message: `gives ${count} runs with the prompts; one command has ${limit} at most`,
+      message: `gives ${count} runs with the prompts; one command compares ${maxRunsOfFile} at most${compare === undefined ? '' : ', with that of compare'}`,
     });
   }
   if (baseline !== undefined && count > 1) {

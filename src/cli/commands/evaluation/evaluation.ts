@@ -1,6 +1,9 @@
 import { type Command, Option } from 'commander';
+import type { RunLimits } from '../../../contract/evaluations.ts';
+import { splitProjectId } from '../../../contract/identifiers.ts';
 import { HeddleError } from '../../../core/errors.ts';
 import { canonicalJson } from '../../../core/json/canonical-json.ts';
+import { memberAt } from '../../../core/json/member-at.ts';
 import { sumOf } from '../../../core/statistics/score-lists.ts';
 import { exportedTrials } from '../../../evaluations/exported-trials.ts';
 import { rowChoice } from '../../../evaluations/rank-rows.ts';
@@ -112,7 +115,11 @@ function addRun(evaluation: Command): void {
     .option('--seed <number>', 'draw other rows for --sample; 0 by default', asWholeNumber(0, 999_999_999))
     .option('--baseline <name>', 'name the complete run, like main, for later comparisons')
     .option('--concurrency <number>', 'predictions at once, 1 to 64', asWholeNumber(1, 999_999))
-    .option('--max-requests <number>', 'end before more requests to models', asWholeNumber(1, 999_999_999))
+    .option(
+      '--max-requests <number>',
+      'end before more requests to models, in all runs of the command',
+      asWholeNumber(1, 999_999_999),
+    )
     .option('--max-tokens <number>', 'end before more tokens', asWholeNumber(1, 999_999_999))
     .option('--max-usd <number>', 'end before it costs more, by the stored prices of the models', asNumber)
     .option('--dry-run', 'print what the run would take, and start nothing')
@@ -245,7 +252,7 @@ interface Plan {
 async function followRuns(
   command: Command,
   options: ReportOptions,
-  prepare: (tools: ToolRunner, serverOptions: McpServerOptions) => Promise<Record<string, unknown>[]>,
+  prepare: (tools: ToolRunner, serverOptions: McpServerOptions) => Promise<RunArguments[]>,
 ): Promise<void> {
   let reached: Progress | undefined;
   const followProgress = (progress: Progress): void => {
@@ -260,8 +267,11 @@ async function followRuns(
     async (tools, serverOptions) => {
       requireTool('run_evaluation', serverOptions.tools);
       const runIds: string[] = [];
-      for (const args of await prepare(tools, serverOptions)) {
-        const result = await runToEnd(args, tools).catch(async (error) => {
+      const all = await prepare(tools, serverOptions);
+      for (const args of all) {
+        const budget = await budgetLeft(args.budget, runIds, serverOptions);
+        if (budget === null) break;
+        const result = await runToEnd({ ...args, ...(budget && { budget }) }, tools).catch(async (error) => {
           const { run_id } = reached ?? {};
           if (!tools.signal.aborted || !reached || run_id === undefined) throw error;
           throw await interruptedRun(run_id, reached, serverOptions);
@@ -273,10 +283,32 @@ async function followRuns(
         }
         runIds.push(result.run_id);
       }
+      const missing = all.length - runIds.length;
+      if (missing > 0) {
+        invocation().stderr.write(`heddle: ${pluralize(missing, 'run')} not started: those before took the budget\n`);
+      }
       if (runIds.length > 0) await report(runIds, options, tools);
+      if (missing > 0) invocation().exitCode = 3;
     },
     followProgress,
   );
+}
+
+/** Returns what earlier runs of a command have left of its budget; null if one of them has reached it. */
+async function budgetLeft(
+  budget: RunLimits | undefined,
+  evaluation_run_ids: readonly string[],
+  { service, project }: McpServerOptions,
+): Promise<RunLimits | null | undefined> {
+  if (budget === undefined || evaluation_run_ids.length === 0) return budget;
+  const query = { evaluation_run_ids: [...evaluation_run_ids] };
+  const runs = await (await service()).call('listEvaluationRuns', { path: splitProjectId(project!), query });
+  const left = Object.entries(budget).map(([name, limit]) => {
+    const spent = runs.map(({ summary }) => Number(memberAt(summary, ['spent', name]) ?? 0));
+    return [name, limit - sumOf(spent)!] as const;
+  });
+  const isReached = runs.some(({ summary }) => summary?.budget_reached === true) || left.some(([, rest]) => rest <= 0);
+  return isReached ? null : Object.fromEntries(left);
 }
 
 async function runToEnd(args: Record<string, unknown>, tools: ToolRunner) {
@@ -288,8 +320,14 @@ async function runToEnd(args: Record<string, unknown>, tools: ToolRunner) {
   return result;
 }
 
+/** Arguments of run_evaluation. */
+interface RunArguments extends Record<string, unknown> {
+  /** Of all runs of the command. */
+  budget?: RunLimits;
+}
+
 /** Returns the arguments of run_evaluation that every run of a command has. */
-function runArguments(options: RunOptions): Record<string, unknown> {
+function runArguments(options: RunOptions): RunArguments {
   const { sample, seed, baseline, concurrency, maxRequests: requests, maxTokens: tokens, maxUsd: usd } = options;
   const limits = Object.entries({ requests, tokens, usd }).filter(([, limit]) => limit !== undefined);
   if (seed !== undefined && sample === undefined) throw new UsageError('--seed needs --sample');
