@@ -96,6 +96,30 @@ describe('heddle evaluation run --config', () => {
     expect((await run([...args, '--min-pass-rate', '50%'], environment)).code).toBe(0);
   });
 
+  it('says in a dry run what each run would take, and stores nothing', async () => {
+    const file = writeFiles(files);
+    const environment = await homeWithEcho();
+    const dry = ['evaluation', 'run', '--config', file, '--dry-run'];
+    const all = await run([...dry, '--table'], environment);
+    expect([all.code, all.stdout.match(/2 rows: 4 requests to the model/g)]).toEqual([
+      0,
+      Array(4).fill(expect.any(String)),
+    ]);
+    const one = await run([...dry, '--model', 'small', '--prompt', '{question}', '--sample', '1'], environment);
+    expect(JSON.parse(one.stdout)).toMatchObject({ status: 'dry_run', rows: 1, model_requests: 2, dataset_rows: 2 });
+    expect(one.stdout).not.toContain('evaluation_ref');
+    const unknown = await run([...dry, '--prompt', '{questoin}'], environment);
+    expect([unknown.code, unknown.stderr]).toEqual([3, expect.stringContaining('no column for {questoin}')]);
+    for (const kind of ['evaluation', 'dataset', 'scorer']) {
+      const { result } = await call(
+        'list_objects',
+        { kind, name: kind === 'scorer' ? 'short' : 'capitals' },
+        environment,
+      );
+      expect(result.objects).toEqual([]);
+    }
+  });
+
   it('spends one budget on all runs, and starts no run after it is spent', async () => {
     const file = writeFiles({ ...files, 'capitals.yaml': `${capitals}budget: {requests: 5}\n` });
     const { url, asked } = await startEcho();

@@ -122,7 +122,7 @@ function addRun(evaluation: Command): void {
     )
     .option('--max-tokens <number>', 'end before more tokens', asWholeNumber(1, 999_999_999))
     .option('--max-usd <number>', 'end before it costs more, by the stored prices of the models', asNumber)
-    .option('--dry-run', 'print what the run would take, and start nothing')
+    .option('--dry-run', 'print what the run would take; store and start nothing')
     .option('--yes', `run without asking, also more than ${maxUnconfirmed} requests to models`);
   addReportOptions(command, 10);
   explain(command, {
@@ -153,7 +153,10 @@ function addRun(evaluation: Command): void {
         plans.push(await tools.run('run_evaluation', { ...args, dry_run: true, confirm: options.yes }));
       }
       if (options.dryRun) {
-        for (const plan of plans) await printResult('run_evaluation', plan, options);
+        // The evaluation of a file has no reference before it is stored.
+        for (const { evaluation_ref, ...plan } of plans) {
+          await printResult('run_evaluation', { ...plan, ...(!file && { evaluation_ref }) }, options);
+        }
         return [];
       }
       requireYes(plans, options.yes, 'Add --yes, or limit it with --sample');
@@ -243,6 +246,7 @@ interface Plan {
   model_requests?: number;
   judge_requests?: number;
   estimated_tokens?: number;
+  evaluation_ref?: string;
 }
 
 /**
@@ -251,7 +255,7 @@ interface Plan {
  */
 async function followRuns(
   command: Command,
-  options: ReportOptions,
+  options: ReportOptions & Pick<RunOptions, 'dryRun'>,
   prepare: (tools: ToolRunner, serverOptions: McpServerOptions) => Promise<RunArguments[]>,
 ): Promise<void> {
   let reached: Progress | undefined;
@@ -290,7 +294,7 @@ async function followRuns(
       if (runIds.length > 0) await report(runIds, options, tools);
       if (missing > 0) invocation().exitCode = 3;
     },
-    followProgress,
+    { progress: followProgress, isDryRun: options.dryRun === true },
   );
 }
 
