@@ -79,11 +79,12 @@ async function beginRun(
   attributes: Record<string, unknown> = {},
 ) {
   const { project_id, concurrency } = body;
-  const { evaluation, model, rowCount, trials, budget } = definition;
+  const { evaluation, model, rowCount, trials, budget, scorers } = definition;
+  const scorer_refs = scorers.map(({ reference }) => reference);
   const [call_id = ''] = newIds(1);
   const created_at = new Date().toISOString();
   const run = { project_id, id: call_id, account, started_at: created_at, display_name: name, evaluation, model };
-  const ofRun = { ...(leftOut.length > 0 && { left_out_scorers: leftOut }), ...(budget && { budget }) };
+  const ofRun = { scorer_refs, ...(leftOut.length > 0 && { left_out_scorers: leftOut }), ...(budget && { budget }) };
   await startRun(transaction, { ...run, attributes: { ...attributes, ...ofRun } });
   await putJob(transaction, {
     project_id,
