@@ -2,7 +2,7 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { isJSONRPCRequest, type JSONRPCMessage, type RequestId } from '@modelcontextprotocol/server';
 import type { ServiceClient } from '../client/service-client.ts';
 import type { Log } from '../core/log.ts';
-import { isWatchable, readVersion } from './resources.ts';
+import { isWatchable, resourceVersion } from './resources.ts';
 
 /** Addresses that one request to listen may name; each costs requests to the service. */
 const maxWatched = 100;
@@ -12,7 +12,7 @@ const maxPollMs = 5_000;
 /** Longest time until a client hears that its subscription holds, even if the service does not respond. */
 const firstLookMs = 5_000;
 
-export interface WatchOptions {
+export interface ResourceWatchOptions {
   service: () => Promise<ServiceClient>;
   log: Log;
 }
@@ -40,14 +40,14 @@ export function watchedIn(message: unknown): string[] | undefined {
  * events of their own. Looks at one resource at a time.
  */
 export class ResourceWatch {
-  readonly #options: WatchOptions;
+  readonly #options: ResourceWatchOptions;
   readonly #onChange: (uri: string) => void;
   readonly #watched = new Map<string, Watched>();
   readonly #uris = new Map<RequestId, readonly string[]>();
   readonly #ended = new AbortController();
   #isPolling = false;
 
-  constructor(options: WatchOptions, onChange: (uri: string) => void) {
+  constructor(options: ResourceWatchOptions, onChange: (uri: string) => void) {
     this.#options = options;
     this.#onChange = onChange;
   }
@@ -96,7 +96,7 @@ export class ResourceWatch {
   async #look(uri: string, watched: Watched, signal: AbortSignal): Promise<boolean> {
     const last = watched.version;
     try {
-      watched.version = await readVersion(uri, (await this.#options.service()).withSignal(signal));
+      watched.version = await resourceVersion(uri, (await this.#options.service()).withSignal(signal));
     } catch (error) {
       if (!signal.aborted) this.#options.log('debug', 'resource not watched', { error: (error as Error).message });
     }

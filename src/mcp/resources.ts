@@ -159,7 +159,7 @@ export function isWatchable(address: string): boolean {
  * Returns a text that differs after a change of a resource: of the queue, its counts or its judgements, or of the run.
  * @throws HeddleError as the service fails; what does not exist has a version too.
  */
-export async function readVersion(address: string, service: ServiceClient): Promise<string> {
+export async function resourceVersion(address: string, service: ServiceClient): Promise<string> {
   const [project, kind, id] = parseAddress(address);
   const isInQueue = { $eq: [{ $getField: 'queue_id' }, { $literal: id }] };
   const newest = {
