@@ -1,5 +1,6 @@
 import { Client, StreamableHTTPClientTransport } from '@modelcontextprotocol/client';
-import { describe, expect, it, onTestFinished } from 'vitest';
+import { describe, expect, it, onTestFinished, vi } from 'vitest';
+import { httpLimits } from '../../src/mcp/http/http-limits.ts';
 import { connectClient, startServer } from '../support/client.ts';
 import { emptyHome, temporaryFolder } from '../support/heddle.ts';
 import { startHttp } from '../support/http-server.ts';
@@ -116,6 +117,20 @@ describe('a client that listens', () => {
     expect(heardByOther).toEqual([]);
     signal('SIGTERM');
     expect(await subscription.closed).toBe('graceful');
+  });
+
+  it('is refused over HTTP when too many listen, and not after one of them has stopped', async () => {
+    const { maxSubscriptions } = httpLimits;
+    httpLimits.maxSubscriptions = 1;
+    onTestFinished(() => void (httpLimits.maxSubscriptions = maxSubscriptions));
+    const { url } = await startHttp();
+    const client = new Client({ name: 'test', version: '1.0.0' }, { versionNegotiation: { mode } });
+    await client.connect(new StreamableHTTPClientTransport(new URL(url)));
+    onTestFinished(() => client.close());
+    const first = await client.listen({ resourceSubscriptions: [sampleQueue] });
+    await expect(client.listen({ resourceSubscriptions: [sampleQueue] })).rejects.toThrow(/too many|busy/i);
+    await first.close();
+    await vi.waitFor(() => client.listen({ resourceSubscriptions: [sampleQueue] }));
   });
 });
 
