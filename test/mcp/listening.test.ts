@@ -122,7 +122,7 @@ describe('a client that listens', () => {
   it('is refused over HTTP when too many listen, and not after one of them has stopped', async () => {
     const { maxSubscriptions } = httpLimits;
     httpLimits.maxSubscriptions = 1;
-    onTestFinished(() => void (httpLimits.maxSubscriptions = maxSubscriptions));
+    onTestFinished(() => void Object.assign(httpLimits, { maxSubscriptions }));
     const { url } = await startHttp();
     const client = new Client({ name: 'test', version: '1.0.0' }, { versionNegotiation: { mode } });
     await client.connect(new StreamableHTTPClientTransport(new URL(url)));
