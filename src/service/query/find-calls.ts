@@ -63,6 +63,7 @@ interface Plan {
   /** Replaces the references that conditions and sort keys look behind; undefined if there are none. */
   expand: ((call: RecordedCall) => Promise<void>) | undefined;
   budget: RequestBudget;
+  searchSize?: SearchSize | undefined;
   /** True if an index finds so few calls that sorting them takes no time. */
   isSmall?: boolean;
 }
@@ -73,7 +74,7 @@ const textColumns = smallColumns.filter((column) => !timeColumns.includes(column
 function planOf(
   database: Database,
   { project_id, filter, query, expand_columns }: CallsSelection,
-  { budget, maySee = () => false, sortFields = [] }: QueryAccess & { sortFields?: readonly string[] },
+  { budget, searchSize, maySee = () => false, sortFields = [] }: QueryAccess & { sortFields?: readonly string[] },
 ): Plan {
   const { caseInsensitiveLike, memberIndexes } = database;
   const columns = {
@@ -104,6 +105,7 @@ function planOf(
     related: relatedValues(database, project_id, fields, budget),
     expand: expanded.length === 0 ? undefined : (call) => expand([call], expanded),
     budget,
+    searchSize,
   };
 }
 
@@ -112,6 +114,8 @@ export interface QueryAccess {
   /** Checks the projects that expanded references lead to; without it, none is expanded. */
   maySee?: ProjectFilter;
   budget: RequestBudget;
+  /** What earlier searches of the same kind have learned; by default each search begins with few calls. */
+  searchSize?: SearchSize;
 }
 
 const testOf = (conditions: readonly Condition[]): Plan['accepts'] =>
@@ -507,7 +511,7 @@ const maxSearched = 20_000;
  * Number of calls that one statement searches. If the database blocks the event loop, the number grows after fast statements
  * and shrinks after slow ones.
  */
-class SearchSize {
+export class SearchSize {
   calls: number;
   readonly #isFixed: boolean;
 
@@ -644,9 +648,8 @@ async function* inOrderOfStart<T>(
   { direction, columns, offset, limit }: ScanOptions,
   convert: (row: SizedRow) => Promise<T | undefined>,
 ): AsyncGenerator<T[], void, undefined> {
-  const { parts, accepts, budget } = plan;
+  const { parts, accepts, budget, searchSize: size = new SearchSize(database) } = plan;
   const hasShortOnly = !columns.some((column) => unlimitedColumns.includes(column));
-  const size = new SearchSize(database);
   // If an index applies every condition, the database skips the first calls.
   const skippedByDatabase = !accepts && !needsScan(plan) ? offset : 0;
   let toSkip = offset - skippedByDatabase;
