@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto';
 import type { IncomingMessage, ServerResponse } from 'node:http';
-import { loadHostedBoard, loadLoginPage } from '../../board/hosted-pages.ts';
+import { loadLoginPage } from '../../board/hosted-pages.ts';
 import { views } from '../../board/views.ts';
 import type { ServiceClient } from '../../client/service-client.ts';
 import { HeddleError, notConfigured } from '../../core/errors.ts';
@@ -66,7 +66,7 @@ export class HostedBoard {
   readonly #view = views.find(({ name }) => name === 'review')!;
   readonly #routes: ReadonlyMap<string, (exchange: Exchange) => Promise<void>> = new Map([
     ['/board', (exchange) => this.#addSlash(exchange)],
-    ['/board/', (exchange) => this.#sendPage(exchange, loadHostedBoard)],
+    ['/board/', (exchange) => this.#sendPage(exchange, this.#view.loadForBrowser)],
     ['/board/login', (exchange) => this.#sendPage(exchange, loadLoginPage)],
     ['/board/password', (exchange) => this.#logIn(exchange)],
     ['/board/invitation', (exchange) => this.#useInvitation(exchange)],

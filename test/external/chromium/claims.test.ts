@@ -62,17 +62,17 @@ describe.skipIf(!hasChromium)('boards of several people on one queue', () => {
   it('show each item to one person, and no longer to those who have lost it', async () => {
     const { data, environmentOf } = await startShared(30, 1, ['ada', 'ben']);
     const ada = await openBoard(environmentOf('ada'));
-    await says(ada, '20 items shown; more follow.');
+    await says(ada, '20 items to judge; more follow.');
     const ben = await openBoard(environmentOf('ben'));
-    await says(ben, '10 items shown.');
+    await says(ben, '10 items to judge.');
     await ada.reload();
-    await says(ada, '20 items shown; more follow.');
+    await says(ada, '20 items to judge; more follow.');
     await judge(ben, 10);
     await ben.getByRole('button', { name: 'Refresh' }).click();
     await says(ben, 'The other items are judged, or with someone else now.');
     await execute(data, "update item_claims set held_until = '2026-01-01T00:00:00.000Z'");
     await ben.getByRole('button', { name: 'Refresh' }).click();
-    await says(ben, '20 items shown.');
+    await says(ben, '20 items to judge.');
     await ada.getByRole('button', { name: 'Refresh' }).click();
     await says(ada, 'The other items are judged, or with someone else now.');
   });
