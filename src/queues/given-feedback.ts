@@ -55,7 +55,7 @@ export function givenFeedback(
           judgements: byAnnotator(given, valuesByField),
           ...(settled.length > 0 && {
             gold: valuesByField(settled),
-            gold_by: byField(settled, ({ annotator }) => annotator),
+            gold_by: byField(settled, ({ user }) => user),
           }),
           ...(reasons.length > 0 && { gold_reasons: byField(reasons, ({ reason }) => reason) }),
           notes: byAnnotator(notes.get(call) ?? [], (list) => list.map(({ note }) => note)),

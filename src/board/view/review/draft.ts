@@ -131,7 +131,10 @@ export function draftedChange(
   const isJudged = judgements.size > 0;
   const started = item.annotation_state === 'unstarted' ? 'in_progress' : undefined;
   const reached = isComplete(item, draft, fields) ? 'completed' : started;
-  const annotation_state = draft.state ?? (isJudged && !isFinal(item.annotation_state) ? reached : undefined);
+  // A service may begin an item again of which a judgement is taken back.
+  const mayReopen = retracted.size > 0 && item.annotation_state === 'completed' && reached === 'completed';
+  const isReached = mayReopen || (isJudged && !isFinal(item.annotation_state));
+  const annotation_state = draft.state ?? (isReached ? reached : undefined);
   return {
     item_id: item.id,
     ...(isJudged && { judgements: Object.fromEntries(judgements) }),
