@@ -45,6 +45,9 @@ describe.skipIf(!hasChromium)('heddle service start --board in a browser', () =>
     const link = await invite('ann');
     const page = await openBrowser();
     await page.goto(link);
+    // The address no longer has the secret, but the tab keeps it.
+    await page.reload();
+    await page.getByText('You are invited to judge as ann.').waitFor();
     expect(await accessibilityFindings(page)).toEqual([]);
     expect(page.url()).toBe(`${url}/board/login`);
     await page.getByRole('button', { name: 'Open the board' }).click();
@@ -62,8 +65,11 @@ describe.skipIf(!hasChromium)('heddle service start --board in a browser', () =>
 
     const other = await openBrowser();
     await other.goto(link);
-    await other.getByRole('button', { name: 'Open the board' }).click();
-    await says(other, 'This invitation has been used.');
+    await says(other, 'This invitation has been used. Log in below, or ask for a new link.');
+    expect(await other.getByRole('button', { name: 'Open the board' }).isVisible()).toBe(false);
+    // Where the person is logged in, the link still leads to the board.
+    await page.goto(link);
+    await says(page, '8 items to judge');
 
     await page.getByRole('button', { name: 'Log out' }).click();
     await page.getByText('The link that brought you here works only once.').waitFor();
