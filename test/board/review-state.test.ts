@@ -186,7 +186,7 @@ describe('writing of the review board', () => {
     const error = { code: 'invalid_request', message: 'It is skipped.' } as never;
     const refused = withResult(judged, judged.cards.get('a')!, { error });
     expect(refused.cards.get('a')?.problem).toEqual({
-      sentence: 'You have finished this item before: you can change your values, but no longer skip it.',
+      sentence: 'You have finished or skipped this item before. Look at it again, then write.',
       detail: 'It is skipped.',
     });
     const reread = withReread(refused, page([item('a', { annotation_state: 'completed' })], { as_of: 'later' }));

@@ -70,7 +70,7 @@ describe.skipIf(!hasChromium)('heddle board in a browser', () => {
     await says(page, 'Press Enter or the button once more to write all 120 items.');
     await page.keyboard.press('Enter');
     await says(page, '120 items written.');
-    expect(await page.locator('.progress').innerText()).toBe('120 of 120 items finished');
+    expect(await page.locator('.progress').innerText()).toBe('120 of 120 items finished by you');
     const { result } = await call('summarize_queue', { queue_id, by: ['state', 'field'] }, environment);
     expect(result.tables[0].rows).toEqual([['completed', 120, 80, 40]]);
   });

@@ -79,7 +79,7 @@ describe.skipIf(!hasChromium)('the review board in a chat', () => {
     await press(board, page, '1', '2', 's');
     await board.getByRole('button', { name: 'Write 3 items' }).click();
     await says(board, '3 items written.');
-    expect(await board.locator('.progress').innerText()).toBe('6 of 12 items finished');
+    expect(await board.locator('.progress').innerText()).toBe('6 of 12 items finished by you');
     const calls: { name: string; arguments: Record<string, unknown> }[] = await page.evaluate('chat.calls');
     expect(calls.map(({ name }) => name)).toEqual(['claim_queue_items', 'review_queue', 'update_queue_items']);
     expect(calls[2]!.arguments).toMatchObject({
@@ -198,8 +198,8 @@ describe.skipIf(!hasChromium)('the review board in a chat', () => {
     const change = { annotation_state: 'skipped' };
     await call('update_queue_items', { queue_id, filter, change, by_user: true }, environment);
     await press(board, page, '1', '1', '1', '1', 'Enter');
-    await says(board, '3 items written. 1 item refused; the reason is on the card.');
-    const card = board.locator('article').filter({ hasText: 'your state of the item may be final' });
+    await says(board, '3 items written. Not written: item 7; the card says why.');
+    const card = board.locator('article').filter({ hasText: 'You have finished or skipped this item before.' });
     expect(await card.count()).toBe(1);
     expect(await card.getByRole('button', { name: /^Yes/ }).getAttribute('aria-pressed')).toBe('true');
     await card.getByRole('button', { name: 'Look at it again' }).click();
@@ -222,7 +222,7 @@ describe.skipIf(!hasChromium)('the review board in a chat', () => {
     await says(again, '7 items to judge.');
     expect(await again.locator('.progress').innerText()).toBe('5 of 12 items finished');
     await again.locator('select').first().selectOption('all');
-    await says(again, '12 items to judge.');
+    await says(again, '12 items found.');
     await again.getByRole('button', { name: 'List' }).click();
     expect(await again.getByText('helpful: Yes').count()).toBe(2);
   });
@@ -256,7 +256,8 @@ describe.skipIf(!hasChromium)('the review board in a chat', () => {
     const { page, board } = await openChat(browser, { server: url, chatUrl });
     await says(board, '9 items to read. This board is read-only.');
     await press(board, page, '1', 's', 'a', 'Enter');
-    expect(await board.locator('article button, article input, article textarea').count()).toBe(0);
+    expect(await board.locator('article button').allInnerTexts()).toEqual(['Previous', 'Next']);
+    expect(await board.locator('article input, article textarea').count()).toBe(0);
     await board.getByRole('button', { name: 'List' }).click();
     expect(await board.locator('article').count()).toBe(9);
     expect(await accessibilityFindings(board)).toEqual([]);

@@ -31,7 +31,7 @@ const maxListedItems = 50;
 
 /** Sentences for errors that concern an item. */
 const itemSentences: Record<string, string> = {
-  invalid_request: 'You have finished this item before: you can change your values, but no longer skip it.',
+  invalid_request: 'You have finished or skipped this item before. Look at it again, then write.',
   invalid_arguments: 'This was not accepted. Choose or write the value again.',
 };
 
