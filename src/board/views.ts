@@ -16,9 +16,13 @@ interface View {
   tools: readonly string[];
   /** Returns the call that the page makes first when it is opened with arguments. */
   firstCall: (args: Record<string, unknown>) => ToolCall;
-  /** Loads the page, one HTML file without any other. */
+  /** Loads the page for a chat, one HTML file without any other. */
   load: () => Promise<string>;
+  /** Loads the page for a browser. */
+  loadForBrowser: () => Promise<string>;
 }
+
+const loadEvaluation = async (): Promise<string> => (await import('./view/evaluation/page.html')).default;
 
 /** Every View. Only the pages that are read are loaded. */
 export const views: readonly View[] = [
@@ -35,6 +39,7 @@ export const views: readonly View[] = [
       'read_call',
       'update_queue_items',
       'update_queue',
+      'summarize_queue',
     ],
     firstCall: (args) =>
       args.queue_id === undefined
@@ -44,6 +49,7 @@ export const views: readonly View[] = [
             arguments: { ...args, filter: {}, n: claimedAtOnce, minutes: claimMinutes, prolong: true, by_user: true },
           },
     load: async () => (await import('./view/review/page.html')).default,
+    loadForBrowser: async () => (await import('./view/browser/page.html')).default,
   },
   {
     uri: 'ui://heddle/evaluation',
@@ -55,6 +61,7 @@ export const views: readonly View[] = [
       name: 'read_evaluation',
       arguments: { ...args, limit: pageSize, max_value_chars: closedRowChars },
     }),
-    load: async () => (await import('./view/evaluation/page.html')).default,
+    load: loadEvaluation,
+    loadForBrowser: loadEvaluation,
   },
 ];

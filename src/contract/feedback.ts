@@ -113,7 +113,7 @@ export const feedbackEndpoints = {
     projects: projectInBody,
     // The query names ids: `$eq` of `id` and a literal, or `$or` of several.
     request: z.object({ project_id: projectId, query: expressionQuery }),
-    response: z.looseObject({}),
+    response: z.looseObject({ reopened_items: z.array(z.string()).nullish() }),
     writes: true,
     repeatable: true,
   }),

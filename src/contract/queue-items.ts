@@ -41,6 +41,7 @@ export const queueItem = z.looseObject({
   deleted_at: z.string().nullish(),
   position_in_queue: z.int().nullish(),
   own_state: z.string().nullish(),
+  assignees: z.array(z.string()).nullish(),
 });
 export type QueueItem = z.infer<typeof queueItem>;
 

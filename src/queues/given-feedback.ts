@@ -14,6 +14,8 @@ export interface GivenFeedback {
   /** The values that settle disputes, by field, and the reasons. */
   gold?: Members;
   gold_reasons?: Members;
+  /** Who settled each field. */
+  gold_by?: Members;
   /** Notes by annotator. */
   notes?: Record<string, string[]>;
   /** Times of the judgements by field, by annotator. */
@@ -51,7 +53,10 @@ export function givenFeedback(
         call,
         {
           judgements: byAnnotator(given, valuesByField),
-          ...(settled.length > 0 && { gold: valuesByField(settled) }),
+          ...(settled.length > 0 && {
+            gold: valuesByField(settled),
+            gold_by: byField(settled, ({ user }) => user),
+          }),
           ...(reasons.length > 0 && { gold_reasons: byField(reasons, ({ reason }) => reason) }),
           notes: byAnnotator(notes.get(call) ?? [], (list) => list.map(({ note }) => note)),
           judged_at: byAnnotator(given, (list) => byField(list, ({ at }) => at)),

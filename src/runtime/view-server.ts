@@ -43,7 +43,7 @@ export async function startViewServer(
   ports: readonly number[] = [],
 ): Promise<ViewServer> {
   const view = views.find((candidate) => candidate.uri === uri)!;
-  const html = await view.load();
+  const html = await view.loadForBrowser();
   const pageOptions = { ...options, maxResultChars: Math.max(options.maxResultChars, minResultChars) };
   const policy = contentPolicy(html);
   const token = newSecret();

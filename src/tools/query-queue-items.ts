@@ -73,9 +73,9 @@ type ItemPage = z.output<typeof output>;
 const defaultFields = ['position_in_queue', 'call_op_name', 'call_started_at', 'call_id'];
 /** Who reads judgements needs less of the items. */
 const defaultFieldsWithJudgements = ['position_in_queue', 'call_op_name'];
-/** Members that were asked for by an argument of their own. */
-const addedFields = ['call_values', 'call_error', 'exception', 'judgements', 'gold'];
-const feedbackFields = ['notes', 'judged_at', 'guidelines', 'gold_reasons'];
+/** Members that were asked for by an argument of their own, and who alone may claim an item. */
+const addedFields = ['call_values', 'call_error', 'exception', 'judgements', 'gold', 'assignees'];
+const feedbackFields = ['notes', 'judged_at', 'guidelines', 'gold_reasons', 'gold_by'];
 /** The members of items that are shown when nothing else is asked for. */
 export const itemFields = { defaults: defaultFields, always: ['id', 'annotation_state', ...addedFields] };
 /** The columns of a table of items that come first. */

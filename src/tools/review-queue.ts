@@ -1,5 +1,6 @@
 import * as z from 'zod';
 import { withFallback } from '../client/with-fallback.ts';
+import { reviewersPerItem } from '../contract/queues.ts';
 import { readDisputedPage } from '../queues/disputed-items.ts';
 import {
   type ItemPage,
@@ -53,6 +54,7 @@ const output = z.object({
       remaining: z.int().optional(),
       to_do: z.int().optional(),
       total: z.int().optional(),
+      reviewers_per_item: reviewersPerItem.optional(),
     })
     .describe(
       'Id, project, name and guidelines; remaining: not finished by anyone; to_do: not finished by the user, if other.',
@@ -158,6 +160,7 @@ Example: {"queue_id":"support-triage"}`,
           guidelines: limit === undefined ? String(cutValue(description, maxShortChars)) : description,
         }),
         ...(stats && itemCounts(stats)),
+        ...(queue.reviewers_per_item && { reviewers_per_item: queue.reviewers_per_item }),
       },
       ...(fields.length > 0 && { fields: fields.map(summarizeField) }),
       can_write: context.offersTool(writingTool),

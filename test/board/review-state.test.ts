@@ -62,7 +62,7 @@ describe('the state of the review board', () => {
     const again = withFirstItems(judged, page([item('c')]));
     expect([...again.cards.keys()]).toEqual(['a', 'c']);
     expect(again.current).toBe('a');
-    expect(again.message).toBe('2 items shown.');
+    expect(again.message).toBe('2 items to judge.');
   });
 
   it('does not change an earlier state', () => {
@@ -77,7 +77,7 @@ describe('the state of the review board', () => {
     const more = withMoreItems(written, page([item('c')], { next_offset: 50, filter: {} }));
     expect([...more.cards.keys()]).toEqual(['a', 'b', 'c']);
     expect(more.page?.filter).toEqual({ unfinished_by_me: true });
-    expect(more.message).toBe('3 items shown; more follow.');
+    expect(more.message).toBe('3 items to judge; more follow.');
   });
 
   it('judges all selected items if one of them is judged, and only the item otherwise', () => {
@@ -186,7 +186,7 @@ describe('writing of the review board', () => {
     const error = { code: 'invalid_request', message: 'It is skipped.' } as never;
     const refused = withResult(judged, judged.cards.get('a')!, { error });
     expect(refused.cards.get('a')?.problem).toEqual({
-      sentence: 'The service did not accept this: your state of the item may be final.',
+      sentence: 'You have finished or skipped this item before. Look at it again, then write.',
       detail: 'It is skipped.',
     });
     const reread = withReread(refused, page([item('a', { annotation_state: 'completed' })], { as_of: 'later' }));

@@ -29,6 +29,7 @@ describe('givenFeedback', () => {
       judgements: { ana: { severity: 5, correct: true }, ben: { severity: 1 } },
       gold: { severity: 4 },
       gold_reasons: { severity: 'No harm was done.' },
+      gold_by: { severity: 'ben' },
       notes: { ben: ['Harmless.'] },
       judged_at: {
         ana: { severity: '2026-01-01T00:00:02Z', correct: '2026-01-01T00:00:03Z' },

@@ -73,6 +73,13 @@ describe('claim_queue_items', () => {
     ]);
     expect(assigned.counts).toEqual({ done: 3, refused: 1 });
     await change([{ item_id: ids[2], assignees: [] }]);
+    const { items } = await embedded.ada.call('query_queue_items', { queue_id });
+    expect(items.map(({ assignees }: { assignees?: string[] }) => assignees)).toEqual([
+      ['bob'],
+      ['ada'],
+      undefined,
+      undefined,
+    ]);
     expect(callsOf(await embedded.ada.call('claim_queue_items', { queue_id }))).toEqual(['call-1', 'call-2', 'call-3']);
     expect(callsOf(await embedded.bob.call('claim_queue_items', { queue_id }))).toEqual(['call-0']);
   });

@@ -68,6 +68,23 @@ describe('review_queue', () => {
     expect(unjudged).toHaveLength(11);
   });
 
+  it('has an item to do again once a judgement of it is taken back', async () => {
+    const { call: callTool } = await connectClient(emptyHome(temporaryFolder()));
+    const toDo = async () => {
+      const { queue, items } = await callTool('review_queue', { queue_id, limit: 100 });
+      return { count: queue.to_do ?? queue.remaining, ids: items.map(({ id }: { id: string }) => id) };
+    };
+    const before = await toDo();
+    const change = async (members: object) => {
+      const items = [{ item_id: before.ids[0], ...members }];
+      return (await callTool('update_queue_items', { queue_id, items, by_user: true })).items[0].annotation_state;
+    };
+    expect(await change({ judgements: { helpful: true }, annotation_state: 'completed' })).toBe('completed');
+    expect((await toDo()).count).toBe(before.count - 1);
+    expect(await change({ retract: ['helpful'] })).toBe('in_progress');
+    expect(await toDo()).toEqual(before);
+  });
+
   it('says in its text how a user without a board can judge', async () => {
     const { stdout } = await run(
       ['call', 'review_queue', JSON.stringify({ queue_id, limit: 2 }), '--text'],

@@ -130,8 +130,15 @@ async function storeFeedback(entries: readonly FeedbackEntry[], { service }: Que
 async function purgeFeedback(entries: readonly { update: Update }[], { service, project }: QueueAccess): Promise<void> {
   const ids = entries.flatMap(({ update }) => update.purge);
   const $or = ids.map((id) => ({ $eq: [{ $getField: 'id' }, { $literal: id }] }));
-  await service.call('purgeFeedback', { body: { project_id: project, query: { $expr: { $or } } } });
-  for (const { update } of entries) update.wrote = true;
+  const { reopened_items } = await service.call('purgeFeedback', {
+    body: { project_id: project, query: { $expr: { $or } } },
+  });
+  const reopened = new Set(reopened_items);
+  for (const { update } of entries) {
+    update.wrote = true;
+    const { item } = update;
+    if (reopened.has(item.id)) update.after = { ...item, annotation_state: 'in_progress' };
+  }
 }
 
 /** Sets the annotator's states, which the service may refuse. */

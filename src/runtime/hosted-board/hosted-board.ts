@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto';
 import type { IncomingMessage, ServerResponse } from 'node:http';
-import { loadHostedBoard, loadLoginPage } from '../../board/hosted-pages.ts';
+import { loadLoginPage } from '../../board/hosted-pages.ts';
 import { views } from '../../board/views.ts';
 import type { ServiceClient } from '../../client/service-client.ts';
 import { HeddleError, notConfigured } from '../../core/errors.ts';
@@ -66,7 +66,7 @@ export class HostedBoard {
   readonly #view = views.find(({ name }) => name === 'review')!;
   readonly #routes: ReadonlyMap<string, (exchange: Exchange) => Promise<void>> = new Map([
     ['/board', (exchange) => this.#addSlash(exchange)],
-    ['/board/', (exchange) => this.#sendPage(exchange, loadHostedBoard)],
+    ['/board/', (exchange) => this.#sendPage(exchange, this.#view.loadForBrowser)],
     ['/board/login', (exchange) => this.#sendPage(exchange, loadLoginPage)],
     ['/board/password', (exchange) => this.#logIn(exchange)],
     ['/board/invitation', (exchange) => this.#useInvitation(exchange)],
@@ -188,14 +188,37 @@ export class HostedBoard {
   async #useInvitation({ request, response, sessions, body }: Exchange): Promise<void> {
     const given = await body();
     if (!given) return;
-    const { token } = given as { token?: unknown };
-    const used = await sessions.useInvitation(String(token), this.#cookies.read(request, 'session'));
+    const { token, check } = given as { token?: unknown; check?: unknown };
+    const cookie = this.#cookies.read(request, 'session');
+    if (check === true) {
+      sendJson(response, await this.#checkInvitation(request, String(token), cookie, sessions));
+      return;
+    }
+    const used = await sessions.useInvitation(String(token), cookie);
     if ('refused' in used) {
       this.#warn(request, 'invitation refused', { reason: used.refused, account: used.account });
       throw new Refusal(410, invitationFaults[used.refused]);
     }
     this.#startSession(request, response, used.session, 'invitation');
     sendJson(response, { location: locationOf({ project: used.project, queue: used.queue ?? undefined }) });
+  }
+
+  /** Tells the page of an invitation whose it is and who is logged in, without using it. */
+  async #checkInvitation(
+    request: IncomingMessage,
+    token: string,
+    cookie: string | undefined,
+    sessions: BoardSessions,
+  ): Promise<object> {
+    const [found, current] = await Promise.all([sessions.readInvitation(token), cookie && sessions.accountOf(cookie)]);
+    const { account } = found;
+    const members = { ...(account !== undefined && { account }), ...(current && { current }) };
+    if ('refused' in found) {
+      this.#warn(request, 'invitation refused', { reason: found.refused, account });
+      return { ...members, fault: invitationFaults[found.refused], location: locationOf({}) };
+    }
+    const { project_id: project, queue_id: queue } = found;
+    return { ...members, location: locationOf({ project, queue: queue ?? undefined }) };
   }
 
   async #goToIssuer({ response, url, origin, body }: Exchange): Promise<void> {

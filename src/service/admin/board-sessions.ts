@@ -50,6 +50,8 @@ export function boardSessions(database: Database) {
       if ('refused' in found) return found;
       return database.write((transaction) => useInvitation(transaction, token, replaced));
     },
+    /** Returns an invitation without using it, or why it cannot be used. */
+    readInvitation: (token: string) => database.read((transaction) => findInvitation(transaction, token)),
     /** Starts a session with the password of an account. Undefined for a wrong name or password. */
     logIn: async (name: string, password: string, replaced?: string): Promise<NewSession | undefined> => {
       const account = await database.read((transaction) =>

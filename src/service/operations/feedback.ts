@@ -1,7 +1,13 @@
 import * as z from 'zod';
 import type { BodyOf, ResultOf } from '../../contract/endpoints.ts';
-import { annotationFeedbackType, type StoredFeedback, scoreFeedbackType } from '../../contract/feedback.ts';
-import { parseReference } from '../../contract/references.ts';
+import {
+  annotationFeedbackType,
+  judgementTypes,
+  type StoredFeedback,
+  scoreFeedbackType,
+} from '../../contract/feedback.ts';
+import { callIdOf, parseReference } from '../../contract/references.ts';
+import { appendTo } from '../../core/append-to.ts';
 import { Refusal } from '../../core/http/refusal.ts';
 import { inBatches, inBatchesBySize } from '../../core/in-batches.ts';
 import { sortedMembers } from '../../core/json/canonical-json.ts';
@@ -202,11 +208,73 @@ async function isAccepted(
   return accepts(new ComparedRecord(feedback));
 }
 
-/** Deletes feedback by its ids, in a write transaction. @throws Refusal 400 for any other query. */
-export const purgeFeedback = inTransaction('purgeFeedback', async (transaction, { body }) => {
-  await deleteByIds(transaction, 'feedback', body.project_id, idsIn(body.query.$expr));
-  return {};
+/**
+ * Deletes feedback by its ids, in a write transaction. An item that the account has completed is no longer complete for it without
+ * one of its judgements. @throws Refusal 400 for any other query.
+ */
+export const purgeFeedback = inTransaction('purgeFeedback', async (transaction, { body, account }) => {
+  const { project_id } = body;
+  const ids = idsIn(body.query.$expr);
+  const reopened_items = await reopenItems(transaction, project_id, ids, account);
+  await deleteByIds(transaction, 'feedback', project_id, ids);
+  return reopened_items.length > 0 ? { reopened_items } : {};
 });
+
+/** Sets the items that an account has completed, and on which it gave one of these judgements, to in progress. Returns their ids. */
+async function reopenItems(
+  transaction: Transaction,
+  project_id: string,
+  feedbackIds: readonly string[],
+  account: string,
+): Promise<string[]> {
+  const judgements = await inChunks(feedbackIds, (ids) =>
+    transaction
+      .selectFrom('feedback')
+      .select(['queue_id', 'weave_ref', 'feedback_type'])
+      .where('project_id', '=', project_id)
+      .where('id', 'in', ids)
+      .where('wb_user_id', '=', account)
+      .execute(),
+  );
+  const callsByQueue = new Map<string, string[]>();
+  for (const { queue_id, weave_ref, feedback_type } of judgements) {
+    const isJudgement = judgementTypes.some((type) => feedback_type.startsWith(type));
+    if (queue_id !== null && isJudgement) appendTo(callsByQueue, queue_id, callIdOf(weave_ref));
+  }
+  const reopened: string[] = [];
+  for (const [queue_id, callIds] of callsByQueue) {
+    const items = await inChunks([...new Set(callIds)], (calls) =>
+      transaction
+        .selectFrom('queue_items')
+        .innerJoin('annotator_progress', 'annotator_progress.item_id', 'queue_items.id')
+        .select('queue_items.id')
+        .where('project_id', '=', project_id)
+        .where('queue_id', '=', queue_id)
+        .where('call_id', 'in', calls)
+        .where('annotator_progress.annotator_user_id', '=', account)
+        .where('annotator_progress.annotation_state', '=', 'completed')
+        .execute(),
+    );
+    reopened.push(...items.map(({ id }) => id));
+  }
+  await inChunks(reopened, async (ids) => {
+    for (const [table, id] of [
+      ['annotator_progress', 'item_id'],
+      // What another annotator has done since stays in view.
+      ['queue_items', 'id'],
+    ] as const) {
+      await transaction
+        .updateTable(table)
+        .set({ annotation_state: 'in_progress' })
+        .where(id, 'in', ids)
+        .where('annotator_user_id', '=', account)
+        .where('annotation_state', '=', 'completed')
+        .execute();
+    }
+    return [];
+  });
+  return reopened;
+}
 
 /** Identifies feedback, and tells what it is on and how much memory it takes, in bytes. */
 export type FeedbackKey = Pick<Tables['feedback'], 'id' | 'wb_user_id' | 'weave_ref' | 'memory_bytes'>;

@@ -35,6 +35,7 @@ export const queryQueueItems: OperationHandler<'queryQueueItems'> = async (
   const conditions = await conditionsFor(database, queue, { filter: body.filter, account, budget });
   const found = await database.read(async (transaction) => {
     const { items } = await findItemPage(transaction, queue, body, conditions, budget);
+    await addAssignees(transaction, items, budget);
     return { items: body.include_own_state ? await withOwnStates(transaction, items, account) : items };
   });
   const feedback = body.include_feedback ? await readFeedbackOfItems(database, found.items, budget) : undefined;
@@ -101,6 +102,31 @@ export async function findItemPage(
 /** The memory of an item, and of a character of its display fields, which are short texts, in bytes. */
 const bytesPerItem = 1000;
 const bytesPerDisplayChar = 8;
+/** The memory of the longest name of an assignee, in bytes. */
+const bytesPerAssignee = 600;
+
+/** Adds to items that are assigned the names of their assignees. */
+async function addAssignees(
+  transaction: Transaction,
+  items: readonly QueueItem[],
+  budget: RequestBudget,
+): Promise<void> {
+  const itemsById = new Map(items.map((item) => [item.id, item]));
+  const rows = await inChunks([...itemsById.keys()], async (chunk) => {
+    const found = await transaction
+      .selectFrom('item_assignees')
+      .selectAll()
+      .where('item_id', 'in', chunk)
+      .orderBy('annotator')
+      .execute();
+    budget.hold(found.length * bytesPerAssignee, 'ask for fewer items at once, with limit and offset');
+    return found;
+  });
+  for (const { item_id, annotator } of rows) {
+    const item = itemsById.get(item_id)!;
+    item.assignees = [...(item.assignees ?? []), annotator];
+  }
+}
 
 /** Adds to each item the progress of an annotator. */
 async function withOwnStates(transaction: Transaction, items: QueueItem[], account: string): Promise<QueueItem[]> {

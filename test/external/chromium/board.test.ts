@@ -57,20 +57,20 @@ describe.skipIf(!hasChromium)('heddle board in a browser', () => {
 
     const { url } = await startBoard([queue_id], environment);
     const page = await open(url);
-    await says(page, '20 items shown; more follow.');
+    await says(page, '20 items to judge; more follow.');
     // The first card has the focus.
     expect(await page.evaluate("document.activeElement.getAttribute('aria-posinset')")).toBe('1');
     for (let judged = 0; judged < 120; judged += 1) {
       await page.keyboard.press(judged % 3 === 0 ? '2' : '1');
       // The next page is loaded when the last card is judged.
       const shown = Math.min(120, (Math.floor((judged + 1) / 20) + 1) * 20);
-      if ((judged + 1) % 20 === 0 && judged < 119) await says(page, `${shown} items shown`);
+      if ((judged + 1) % 20 === 0 && judged < 119) await says(page, `${shown} items to judge`);
     }
     await page.keyboard.press('Enter');
-    await says(page, 'This writes 120 items, and finished states are final.');
+    await says(page, 'Press Enter or the button once more to write all 120 items.');
     await page.keyboard.press('Enter');
     await says(page, '120 items written.');
-    expect(await page.locator('.progress').innerText()).toBe('120 of 120 items finished');
+    expect(await page.locator('.progress').innerText()).toBe('120 of 120 items finished by you');
     const { result } = await call('summarize_queue', { queue_id, by: ['state', 'field'] }, environment);
     expect(result.tables[0].rows).toEqual([['completed', 120, 80, 40]]);
   });
@@ -79,7 +79,7 @@ describe.skipIf(!hasChromium)('heddle board in a browser', () => {
     const { url, interrupt } = await startBoard(['support-triage'], emptyHome(temporaryFolder()));
     const calls: (string | null)[] = [];
     const page = await open(url, {}, (request) => calls.push(request.postData()));
-    await says(page, '9 items shown.');
+    await says(page, '9 items to judge.');
     // The command makes the same call while the browser starts.
     const view = views.find(({ name }) => name === 'review')!;
     expect(calls).toContain(JSON.stringify(view.firstCall({ queue_id: 'support-triage' })));
@@ -87,7 +87,7 @@ describe.skipIf(!hasChromium)('heddle board in a browser', () => {
     expect(await page.evaluate("document.activeElement.getAttribute('aria-posinset')")).toBe('2');
     expect(page.url()).not.toContain('token');
     await page.reload();
-    await says(page, '9 items shown.');
+    await says(page, '9 items to judge.');
     const other = await open(url);
     await says(other, 'This address has been used in another browser, or is of a command that has ended.');
     await interrupt();
@@ -103,7 +103,7 @@ describe.skipIf(!hasChromium)('heddle board in a browser', () => {
     await says(page, 'Choose a queue.');
     expect(await accessibilityFindings(page)).toEqual([]);
     await page.getByRole('button', { name: 'support-triage' }).click();
-    await says(page, '9 items shown.');
+    await says(page, '9 items to judge.');
     expect(await page.locator('h1').innerText()).toBe('support-triage');
   });
 
@@ -111,7 +111,7 @@ describe.skipIf(!hasChromium)('heddle board in a browser', () => {
     const environment = emptyHome(temporaryFolder());
     const { url } = await startBoard([], environment);
     const page = await open(url);
-    await says(page, '9 items shown.');
+    await says(page, '9 items to judge.');
     // Keys count for the current card wherever the focus is.
     await page.locator('summary').first().click();
     await page.keyboard.press('2');
@@ -152,14 +152,14 @@ describe.skipIf(!hasChromium)('heddle board in a browser', () => {
     expect((await run(importing, environment)).code).toBe(0);
     const { url } = await startBoard(['long'], environment);
     const page = await open(url);
-    await says(page, '20 items shown; more follow.');
+    await says(page, '20 items to judge; more follow.');
     const more = page.locator('main > button');
     await page.keyboard.press('l');
     expect(await more.innerText()).toBe('Show more items');
     for (let shown = 40; shown <= 300; shown += 20) {
       // A click as playwright does it first waits until nothing moves, which takes it long on a long page.
       await page.evaluate("document.querySelector('main > button').click()");
-      await says(page, `${shown} items shown`);
+      await says(page, `${shown} items to judge`);
     }
     expect(await page.locator('article').count()).toBe(300);
     expect(await more.isVisible()).toBe(false);

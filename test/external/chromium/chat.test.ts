@@ -74,12 +74,12 @@ describe.skipIf(!hasChromium)('the review board in a chat', () => {
       'io.modelcontextprotocol/tasks': {},
       'io.modelcontextprotocol/ui': {},
     });
-    await says(board, '9 items shown.');
+    await says(board, '9 items to judge.');
     expect(await board.locator('h1').innerText()).toBe('support-triage');
     await press(board, page, '1', '2', 's');
     await board.getByRole('button', { name: 'Write 3 items' }).click();
     await says(board, '3 items written.');
-    expect(await board.locator('.progress').innerText()).toBe('6 of 12 items finished');
+    expect(await board.locator('.progress').innerText()).toBe('6 of 12 items finished by you');
     const calls: { name: string; arguments: Record<string, unknown> }[] = await page.evaluate('chat.calls');
     expect(calls.map(({ name }) => name)).toEqual(['claim_queue_items', 'review_queue', 'update_queue_items']);
     expect(calls[2]!.arguments).toMatchObject({
@@ -109,9 +109,9 @@ describe.skipIf(!hasChromium)('the review board in a chat', () => {
       open: { hostContext: { theme } },
       context: { viewport: { width, height: 800 } },
     });
-    await says(board, '9 items shown.');
+    await says(board, '9 items to judge.');
     await press(board, page, '1', '2', 's');
-    for (const summary of ['Keyboard', 'Note', 'All judgements']) {
+    for (const summary of ['Note', 'All judgements', 'Keyboard']) {
       await board.locator('summary').filter({ hasText: summary }).first().click();
     }
     await board.getByText('No one has judged this item yet.').waitFor();
@@ -125,7 +125,7 @@ describe.skipIf(!hasChromium)('the review board in a chat', () => {
       chatUrl,
       context: { forcedColors: 'active', reducedMotion: 'reduce' },
     });
-    await says(board, '9 items shown.');
+    await says(board, '9 items to judge.');
     await press(board, page, '1', 'ArrowUp');
     const pressed = board.locator('article').first().locator('button[aria-pressed=true]');
     const other = board.locator('article').first().locator('button[aria-pressed=false]').first();
@@ -162,7 +162,7 @@ describe.skipIf(!hasChromium)('the review board in a chat', () => {
     const requests: string[] = [];
     const { page, board } = await openChat(browser, { server: url, chatUrl, args: { queue_id: 'hostile' } });
     page.on('request', (request: never) => requests.push((request as { url(): string }).url()));
-    await says(board, '1 item shown.');
+    await says(board, '1 item to judge.');
     const text = await board.locator('.values').innerText();
     expect(text).toContain(values.markup);
     expect(text).toContain('aU+202EbU+200B ×3cU+E0041');
@@ -192,14 +192,14 @@ describe.skipIf(!hasChromium)('the review board in a chat', () => {
     const queue_id = 'support-triage';
     const { url } = await startHttp([], settings);
     const { page, board } = await openChat(browser, { server: url, chatUrl, args: { queue_id } });
-    await says(board, '9 items shown.');
+    await says(board, '9 items to judge.');
     const environment = emptyHome(temporaryFolder(), settings);
     const filter = { call_id: 'support-0007' };
     const change = { annotation_state: 'skipped' };
     await call('update_queue_items', { queue_id, filter, change, by_user: true }, environment);
     await press(board, page, '1', '1', '1', '1', 'Enter');
-    await says(board, '3 items written. 1 item refused; the reason is on the card.');
-    const card = board.locator('article').filter({ hasText: 'your state of the item may be final' });
+    await says(board, '3 items written. Not written: item 7; the card says why.');
+    const card = board.locator('article').filter({ hasText: 'You have finished or skipped this item before.' });
     expect(await card.count()).toBe(1);
     expect(await card.getByRole('button', { name: /^Yes/ }).getAttribute('aria-pressed')).toBe('true');
     await card.getByRole('button', { name: 'Look at it again' }).click();
@@ -214,15 +214,15 @@ describe.skipIf(!hasChromium)('the review board in a chat', () => {
   it('shows the current state when it is remounted with its earlier result', async () => {
     const { url } = await startHttp();
     const { page, board } = await openChat(browser, { server: url, chatUrl });
-    await says(board, '9 items shown.');
+    await says(board, '9 items to judge.');
     await press(board, page, '1', '1', 'Enter');
     await says(board, '2 items written.');
     await page.evaluate('chat.mount()');
     const again = page.frames().at(-1)!;
-    await says(again, '7 items shown.');
+    await says(again, '7 items to judge.');
     expect(await again.locator('.progress').innerText()).toBe('5 of 12 items finished');
     await again.locator('select').first().selectOption('all');
-    await says(again, '12 items shown.');
+    await says(again, '12 items found.');
     await again.getByRole('button', { name: 'List' }).click();
     expect(await again.getByText('helpful: Yes').count()).toBe(2);
   });
@@ -248,15 +248,16 @@ describe.skipIf(!hasChromium)('the review board in a chat', () => {
     await says(board, 'The chat does not answer.', 8_000);
     expect(await board.locator('article').count()).toBe(0);
     await page.evaluate(`frames[0].postMessage(${json}, '*')`);
-    await says(board, '9 items shown.');
+    await says(board, '9 items to judge.');
   });
 
   it('has no controls in read-only mode', async () => {
     const { url } = await startHttp(['--read-only']);
     const { page, board } = await openChat(browser, { server: url, chatUrl });
-    await says(board, '9 items shown. This board is read-only.');
+    await says(board, '9 items to read. This board is read-only.');
     await press(board, page, '1', 's', 'a', 'Enter');
-    expect(await board.locator('article button, article input, article textarea').count()).toBe(0);
+    expect(await board.locator('article button').allInnerTexts()).toEqual(['Previous', 'Next']);
+    expect(await board.locator('article input, article textarea').count()).toBe(0);
     await board.getByRole('button', { name: 'List' }).click();
     expect(await board.locator('article').count()).toBe(9);
     expect(await accessibilityFindings(board)).toEqual([]);
@@ -320,9 +321,11 @@ describe.skipIf(!hasChromium)('the controls of the review board', () => {
   it('match the types of the fields, and write several fields of an item together', async () => {
     const { server, environment, queue } = await startRubric(2);
     const { page, board } = await openChat(browser, { server, chatUrl, args: { queue_id: queue } });
-    await says(board, '2 items shown.');
-    await board.locator('summary').filter({ hasText: 'Guidelines' }).click();
-    expect(await board.locator('.guidelines > div').innerText()).toBe('Judge kindly.');
+    await says(board, '2 items to judge.');
+    // They are open for a person who has judged nothing here yet.
+    expect(await board.locator('.rules').innerText()).toBe('Judge kindly.');
+    await board.getByRole('button', { name: 'Guidelines' }).click();
+    expect(await board.locator('.rules').count()).toBe(0);
     const card = board.locator('article').first();
     await press(board, page, '2', '4');
     const share = card.getByRole('spinbutton');
@@ -348,7 +351,7 @@ describe.skipIf(!hasChromium)('the controls of the review board', () => {
   it('leave an item in progress as long as a field has no value, unless the person finishes it', async () => {
     const { server, environment, queue } = await startRubric(2);
     const { page, board } = await openChat(browser, { server, chatUrl, args: { queue_id: queue } });
-    await says(board, '2 items shown.');
+    await says(board, '2 items to judge.');
     await press(board, page, '1', 'ArrowDown');
     await board.locator('article[aria-posinset="2"]:focus').waitFor();
     for (const key of ['1', 'f']) await page.keyboard.press(key);
@@ -382,7 +385,7 @@ describe.skipIf(!hasChromium)('the controls of the review board', () => {
     };
     const { url } = await startHttp([], settings);
     const { page, board } = await openChat(browser, { server: url, chatUrl });
-    await says(board, '9 items shown.');
+    await says(board, '9 items to judge.');
     await board.getByRole('button', { name: 'List' }).click();
     const suggestions = await board.locator('.suggestion').allInnerTexts();
     expect(suggestions.map((text) => text.replaceAll(/\s+/g, ' '))).toEqual([
@@ -404,14 +407,14 @@ describe.skipIf(!hasChromium)('the controls of the review board', () => {
   it('judge all selected items at once, and write more than 20 only on the second press', async () => {
     const { server, environment, queue } = await startRubric(25);
     const { page, board } = await openChat(browser, { server, chatUrl, args: { queue_id: queue } });
-    await says(board, '20 items shown; more follow.');
+    await says(board, '20 items to judge; more follow.');
     await press(board, page, 'l');
     await board.locator('main > button').click();
-    await says(board, '25 items shown.');
+    await says(board, '25 items to judge.');
     await press(board, page, 'a', 's');
     await says(board, 'skipped, for 25 items');
     await page.keyboard.press('Enter');
-    await says(board, 'This writes 25 items, and finished states are final.');
+    await says(board, 'Press Enter or the button once more to write all 25 items.');
     expect(
       (await stored(queue, environment)).filter(
         (each) => (each as { annotation_state: string }).annotation_state === 'skipped',
@@ -428,7 +431,7 @@ describe.skipIf(!hasChromium)('the controls of the review board', () => {
   it('ignore single keys when they are switched off', async () => {
     const { server, queue } = await startRubric(2);
     const { page, board } = await openChat(browser, { server, chatUrl, args: { queue_id: queue } });
-    await says(board, '2 items shown.');
+    await says(board, '2 items to judge.');
     await board.locator('summary').filter({ hasText: 'Keyboard' }).click();
     await board.getByRole('checkbox', { name: 'Single keys' }).uncheck();
     await press(board, page, '1', 's', 'x', 'ArrowDown');

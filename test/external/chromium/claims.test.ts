@@ -1,6 +1,13 @@
-import { beforeAll, describe, it } from 'vitest';
+import { beforeAll, describe, expect, it } from 'vitest';
 import { startBoard } from '../../support/board.ts';
-import { type Browser, hasChromium, type Page, says, startChromium } from '../../support/chromium.ts';
+import {
+  accessibilityFindings,
+  type Browser,
+  hasChromium,
+  type Page,
+  says,
+  startChromium,
+} from '../../support/chromium.ts';
 import { execute, startTestService, withStore } from '../../support/embedded-service.ts';
 import { emptyHome, temporaryFolder } from '../../support/heddle.ts';
 import { onEnd } from '../../support/on-end.ts';
@@ -62,18 +69,53 @@ describe.skipIf(!hasChromium)('boards of several people on one queue', () => {
   it('show each item to one person, and no longer to those who have lost it', async () => {
     const { data, environmentOf } = await startShared(30, 1, ['ada', 'ben']);
     const ada = await openBoard(environmentOf('ada'));
-    await says(ada, '20 items shown; more follow.');
+    await says(ada, '20 items to judge; more follow.');
     const ben = await openBoard(environmentOf('ben'));
-    await says(ben, '10 items shown.');
+    await says(ben, '10 items to judge.');
     await ada.reload();
-    await says(ada, '20 items shown; more follow.');
+    await says(ada, '20 items to judge; more follow.');
     await judge(ben, 10);
     await ben.getByRole('button', { name: 'Refresh' }).click();
     await says(ben, 'The other items are judged, or with someone else now.');
     await execute(data, "update item_claims set held_until = '2026-01-01T00:00:00.000Z'");
     await ben.getByRole('button', { name: 'Refresh' }).click();
-    await says(ben, '20 items shown.');
+    await says(ben, '20 items to judge.');
     await ada.getByRole('button', { name: 'Refresh' }).click();
     await says(ada, 'The other items are judged, or with someone else now.');
+  });
+
+  it('lead from item to item with the mouse, take back, and show how far everyone is', async () => {
+    const { data, environmentOf } = await startShared(3, 2, ['ada']);
+    await execute(data, `update queues set description = 'Judge kindly.' where id = '${queue_id}'`);
+    const page = await openBoard(environmentOf('ada'));
+    await says(page, '3 items to judge.');
+    const press = (name: string | RegExp) => page.getByRole('button', { name }).click();
+    expect(await page.locator('.progress').innerText()).toBe('0 of 3 items finished by you; 2 opinions each');
+    expect(await page.locator('.rules').innerText()).toBe('Judge kindly.');
+    await press('Guidelines');
+    expect(await page.getByRole('button', { name: 'Previous' }).isDisabled()).toBe(true);
+    for (const place of ['1 of 3', '2 of 3', '3 of 3']) {
+      expect(await page.locator('h2').innerText()).toBe(place);
+      await press(/^Yes/);
+      await press('Next');
+    }
+    await press('Write 3 items');
+    await says(page, '3 items written.');
+    expect(await page.locator('.end h2').innerText()).toBe('All 3 done');
+    await press('Look at all items');
+    await says(page, '3 items found.');
+    await press('Take back your judgement of helpful');
+    await press('Write 1 item');
+    await says(page, '1 item written.');
+    expect(await page.locator('.progress').innerText()).toBe('2 of 3 items finished by you; 2 opinions each');
+    for (const panel of ['Keyboard', 'Team']) {
+      await page.locator('summary').filter({ hasText: panel }).click();
+      expect(await accessibilityFindings(page)).toEqual([]);
+      if (panel === 'Keyboard') await page.locator('summary').filter({ hasText: panel }).click();
+    }
+    await page.locator('.over td').first().waitFor();
+    expect(await page.locator('.over tbody th').allInnerTexts()).toEqual(['ada']);
+    expect((await page.locator('.over tbody td').allInnerTexts()).slice(0, 3)).toEqual(['2', '2', '–']);
+    expect(await accessibilityFindings(page)).toEqual([]);
   });
 });

@@ -30,7 +30,7 @@ describe.skipIf(!hasChromium)('disputes on the board', () => {
     browser = await startChromium();
   });
 
-  it('stand side by side, the worst first, and one key settles each, with a reason', async () => {
+  it('stand side by side, the worst first, and wait for a reason after the key that settles them', async () => {
     const environment = await importItems(items);
     const context = await browser.newContext({ viewport: { width: 1200, height: 900 } });
     onEnd(() => context.close());
@@ -38,22 +38,33 @@ describe.skipIf(!hasChromium)('disputes on the board', () => {
     await page.goto((await startBoard(['q', '--project', 'demo/support'], environment)).url);
     await says(page, 'The other items are judged, or with someone else now.');
     await page.locator('select').first().selectOption('disputes');
-    await says(page, '2 items shown.');
+    await says(page, '2 items to settle.');
     const card = page.locator('article');
     expect(await card.locator('.item-values').innerText()).toContain('Question 1');
     expect(await card.locator('legend').allInnerTexts()).toEqual(['score']);
     const values = card.locator('fieldset .line').first().locator('button');
     expect(await values.allInnerTexts()).toEqual(['ana: 1', 'ben: 5']);
     expect(await accessibilityFindings(page)).toEqual([]);
-    await card.locator('summary').filter({ hasText: 'Reason' }).click();
-    await card.getByRole('textbox', { name: 'Reason for other people' }).fill('Four of five points.');
-    await page.keyboard.press('Escape');
+    expect(await card.locator('h2').innerText()).toBe('1 of 2');
+    // The reason after the value belongs to the same item.
     await page.keyboard.press('2');
+    expect(await card.locator('.item-values').innerText()).toContain('Question 1');
+    await page.keyboard.press('n');
+    await page.keyboard.type('Four of five points.');
+    await page.keyboard.press('Escape');
+    await page.keyboard.press('Enter');
+    // A reason without a value waits, and keeps nothing else from being written.
     expect(await card.locator('.item-values').innerText()).toContain('Question 0');
+    await page.keyboard.press('n');
+    await page.keyboard.type('Not decided yet.');
+    await page.keyboard.press('Escape');
+    await page.getByRole('button', { name: 'Settle 1 item' }).click();
+    await says(page, '1 item written. Choose a value for the reason of item 2.');
+    await card.first().focus();
+    await page.keyboard.press('1');
     await page.locator('select').first().selectOption('todo');
     await says(page, 'Write your decisions first.');
-    await card.first().focus();
-    await page.keyboard.press('Enter');
+    await page.getByRole('button', { name: 'Settle 1 item' }).click();
     await says(page, '1 item written.');
 
     const query = {

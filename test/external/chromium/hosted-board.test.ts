@@ -45,10 +45,13 @@ describe.skipIf(!hasChromium)('heddle service start --board in a browser', () =>
     const link = await invite('ann');
     const page = await openBrowser();
     await page.goto(link);
+    // The address no longer has the secret, but the tab keeps it.
+    await page.reload();
+    await page.getByText('You are invited to judge as ann.').waitFor();
     expect(await accessibilityFindings(page)).toEqual([]);
     expect(page.url()).toBe(`${url}/board/login`);
     await page.getByRole('button', { name: 'Open the board' }).click();
-    await says(page, '9 items shown.');
+    await says(page, '9 items to judge.');
     expect(await page.locator('.account').innerText()).toBe('You are ann');
     expect(await page.evaluate('document.cookie')).toBe('');
     expect(await accessibilityFindings(page)).toEqual([]);
@@ -56,16 +59,22 @@ describe.skipIf(!hasChromium)('heddle service start --board in a browser', () =>
     await page.keyboard.press('Enter');
     await says(page, '1 item written.');
     await page.reload();
-    await says(page, '8 items shown');
+    await says(page, '8 items to judge');
     const exported = await run(['queue', 'export', 'support-triage'], environment);
     expect(exported.stdout).toMatch(/"field":"helpful","value":true,"annotator":"ann"/);
 
     const other = await openBrowser();
     await other.goto(link);
-    await other.getByRole('button', { name: 'Open the board' }).click();
-    await says(other, 'This invitation has been used.');
+    await says(other, 'This invitation has been used. Log in below, or ask for a new link.');
+    expect(await other.getByRole('button', { name: 'Open the board' }).isVisible()).toBe(false);
+    // Where the person is logged in, the link still leads to the board.
+    await page.goto(link);
+    await says(page, '8 items to judge');
 
     await page.getByRole('button', { name: 'Log out' }).click();
+    await page.getByText('The link that brought you here works only once.').waitFor();
+    expect(await accessibilityFindings(page)).toEqual([]);
+    await page.getByRole('button', { name: 'Log out now' }).click();
     await page.getByRole('button', { name: 'Log in' }).waitFor();
     await page.goto(`${url}/board/`);
     await page.getByRole('button', { name: 'Log in' }).waitFor();
@@ -86,7 +95,7 @@ describe.skipIf(!hasChromium)('heddle service start --board in a browser', () =>
     await says(page, 'The name or the password is wrong.');
     await page.locator('input[name=password]').fill(password);
     await login.click();
-    await says(page, '9 items shown.');
+    await says(page, '9 items to judge.');
     expect(await page.locator('h1').innerText()).toBe('support-triage');
   });
 
@@ -95,7 +104,7 @@ describe.skipIf(!hasChromium)('heddle service start --board in a browser', () =>
     const page = await openBrowser();
     await page.goto(await invite('ann'));
     await page.getByRole('button', { name: 'Open the board' }).click();
-    await says(page, '9 items shown.');
+    await says(page, '9 items to judge.');
     // The other site has the same host, so that it is the board and not the browser that refuses it.
     const form = `<form method="post" enctype="text/plain" action="${url}/board/logout"><button name='{"a":"' value='"}'>Win`;
     const other = createServer((_, response) => {
@@ -110,7 +119,7 @@ describe.skipIf(!hasChromium)('heddle service start --board in a browser', () =>
     await page.getByText('only a page of this board may send this').waitFor();
     expect(output.stderr.match(/warn.*request of another site refused/g)).toHaveLength(2);
     await page.goto(`${url}/board/`);
-    await says(page, '9 items shown.');
+    await says(page, '9 items to judge.');
   });
 
   it('goes on in a page that was open when the session ended, with what was decided', async () => {
@@ -120,7 +129,7 @@ describe.skipIf(!hasChromium)('heddle service start --board in a browser', () =>
     const page = await context.newPage();
     await page.goto(await invite('ann'));
     await page.getByRole('button', { name: 'Open the board' }).click();
-    await says(page, '9 items shown.');
+    await says(page, '9 items to judge.');
     await page.keyboard.press('1');
     await run(['service', 'end-sessions', 'ann'], environment);
     await page.keyboard.press('Enter');
@@ -142,7 +151,7 @@ describe.skipIf(!hasChromium)('heddle service start --board in a browser', () =>
     const page = await openBrowser();
     await page.goto(await invite('ann'));
     await page.getByRole('button', { name: 'Open the board' }).click();
-    await says(page, '9 items shown.');
+    await says(page, '9 items to judge.');
     await call('create_queue', { name: 'more', project_id: 'team/other' }, environment);
     await run(['service', 'grant', 'ann', 'team/other'], environment);
     await page.goto(`${url}/board/`);

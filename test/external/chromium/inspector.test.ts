@@ -77,7 +77,7 @@ describe.skipIf(!hasChromium || !inspector || !node)('the review board in the we
     await page.goto(`${url}/?${query}&openApp=review_queue&MCP_INSPECTOR_API_TOKEN=${token}`);
     await page.locator('[data-testid=open-app]').click({ timeout: 20_000 });
     const board = await boardIn(page);
-    await says(board, '9 items shown.');
+    await says(board, '9 items to judge.');
     await board.locator('article').first().focus();
     await page.keyboard.press('1');
     await page.keyboard.press('2');

@@ -90,7 +90,7 @@ describe.skipIf(!hasChromium)('what is decided on the board and not written', ()
     const [firstUrl, child] = await startBoardProcess([queue_id], environment);
     const context = await openContext();
     let page = await openTab(context, firstUrl);
-    await says(page, '20 items shown; more follow.');
+    await says(page, '20 items to judge; more follow.');
     let judged = 0;
     const judgeUntil = async (end: number): Promise<void> => {
       for (; judged < end; judged += 1) await page.keyboard.press(keyFor(judged));
@@ -121,7 +121,7 @@ describe.skipIf(!hasChromium)('what is decided on the board and not written', ()
     // After the last item, a key decides nothing.
     await page.keyboard.press('2');
     await page.keyboard.press('Enter');
-    await says(page, 'This writes 60 items, and finished states are final.');
+    await says(page, 'Press Enter or the button once more to write all 60 items.');
     await page.keyboard.press('Enter');
     await says(page, '60 items written.');
     const expected = Array.from({ length: 60 }, (_, n) => [`call-${n}`, [`helpful=${answer(n)}`]]);
@@ -144,7 +144,7 @@ describe.skipIf(!hasChromium)('what is decided on the board and not written', ()
     const queue_id = await createQueue(55, fields, environment);
     const { url } = await startBoard([queue_id], environment);
     const page = await openTab(await openContext(), url);
-    await says(page, '20 items shown; more follow.');
+    await says(page, '20 items to judge; more follow.');
     const keysOf = (n: number): string => `${1 + (n % 2)}${1 + (n % 3)}${1 + (n % 5)}${n % 10}`;
     const keys = Array.from({ length: 55 }, (_, n) => keysOf(n)).join('');
     await page.keyboard.type(keys, { delay: 30 });
@@ -167,7 +167,7 @@ describe.skipIf(!hasChromium)('what is decided on the board and not written', ()
   it('is taken back with u and Ctrl+Z wherever it was decided, and a held key decides once', async () => {
     const { url } = await startBoard(['support-triage'], emptyHome(temporaryFolder()));
     const page = await openTab(await openContext(), url);
-    await says(page, '9 items shown.');
+    await says(page, '9 items to judge.');
     const focused = () => page.evaluate("document.activeElement.getAttribute('aria-posinset')");
     const pressed = () => page.locator('article[data-decided=staged]').count();
     await page.keyboard.press('l');
@@ -193,17 +193,17 @@ describe.skipIf(!hasChromium)('what is decided on the board and not written', ()
     const { url } = await startBoard(['support-triage'], emptyHome(temporaryFolder()));
     const context = await openContext();
     const first = await openTab(context, url);
-    await says(first, '9 items shown.');
+    await says(first, '9 items to judge.');
     const asked: string[] = [];
     first.on('dialog', ((dialog: { type(): string; accept(): Promise<void> }) => {
       asked.push(dialog.type());
       void dialog.accept();
     }) as (dialog: never) => void);
     await first.reload();
-    await says(first, '9 items shown.');
+    await says(first, '9 items to judge.');
     expect(asked).toEqual([]);
     const second = await openTab(context, url);
-    await says(second, '9 items shown.');
+    await says(second, '9 items to judge.');
     for (const tab of [first, second]) await tab.keyboard.press('l');
     await first.keyboard.press('1');
     await second.locator('article').first().locator('button.choice[aria-pressed=true]').waitFor();
@@ -238,7 +238,7 @@ describe.skipIf(!hasChromium)('what is to do on the board', () => {
       });
       const { url } = await startBoard([queue_id], environment);
       const page = await openTab(await openContext(), url);
-      await says(page, '9 items shown.');
+      await says(page, '9 items to judge.');
       return { page, environment };
     };
     const ada = await openAs('ada');
@@ -251,7 +251,7 @@ describe.skipIf(!hasChromium)('what is to do on the board', () => {
     const ben = await openAs('ben');
     const cleo = await openAs('cleo');
     expect(await ben.page.getByText(/completed|You judged|Yes ✓/).count()).toBe(0);
-    expect(await ben.page.locator('.progress').innerText()).toBe('3 of 12 items finished');
+    expect(await ben.page.locator('.progress').innerText()).toBe('3 of 12 items finished by you; 3 opinions each');
     for (const { page } of [ben, cleo]) for (const key of '222222222') await page.keyboard.press(key);
     await Promise.all([ben.page.keyboard.press('Enter'), cleo.page.keyboard.press('Enter')]);
     await says(ben.page, '9 items written.');
@@ -269,7 +269,7 @@ describe.skipIf(!hasChromium)('what is to do on the board', () => {
     const environment = await importCalls(2);
     const { url } = await startBoard(['q'], environment);
     const page = await openTab(await openContext(), url);
-    await says(page, '2 items shown.');
+    await says(page, '2 items to judge.');
     await page.getByRole('heading', { name: 'What do you want to judge?' }).waitFor();
     await page.getByRole('button', { name: 'Begin' }).click();
     await says(page, 'Give what you judge a name, such as helpful.');

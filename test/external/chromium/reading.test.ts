@@ -100,7 +100,7 @@ async function open(options: Record<string, unknown> = {}, queue = ['Nurse revie
   onEnd(() => context.close());
   const page = await context.newPage();
   await page.goto(url);
-  if (queue.length > 0) await says(page, '5 items shown.');
+  if (queue.length > 0) await says(page, '5 items to judge.');
   return page;
 }
 
@@ -181,7 +181,7 @@ describe.skipIf(!hasChromium)('the review board as a page to read', () => {
       await page.evaluate(
         `scrollTo(0, ${y}); new Promise((drawn) => requestAnimationFrame(() => requestAnimationFrame(drawn)))`,
       );
-      for (const part of ['.controls', '.status', '.progress', '.guidelines summary'])
+      for (const part of ['.controls', '.status', '.progress', '.bar [aria-expanded]'])
         expect(await isInView(page, part), `${part} at ${y}`).toBe(true);
     }
   });

@@ -82,7 +82,7 @@ describe.skipIf(!hasChromium)('a team', () => {
         await page.locator('input[name=name]').fill(name);
         await page.locator('input[name=password]').fill(passwords.get(name)!);
         await page.getByRole('button', { name: 'Log in' }).click();
-        await hear(page, /^20 items shown; more follow\.$/);
+        await hear(page, /^20 items to judge; more follow\.$/);
         return page;
       }),
     );

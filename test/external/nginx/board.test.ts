@@ -23,7 +23,7 @@ describe.skipIf(!hasNginx || !hasChromium)('deploy/nginx/heddle-board.conf', () 
         const page = await context.newPage();
         await page.goto(stdout.trim());
         await page.getByRole('button', { name: 'Open the board' }).click();
-        await says(page, '9 items shown.');
+        await says(page, '9 items to judge.');
         expect(await page.locator('.account').innerText()).toBe(`You are ${name}`);
         await page.keyboard.press('1');
         await page.keyboard.press('Enter');

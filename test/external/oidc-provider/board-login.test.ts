@@ -71,7 +71,7 @@ describe.skipIf(!hasAuthorizationServer)('heddle service start --board --login-i
       await page.locator('input[name=password]').fill('any');
       await page.locator('button[type=submit]').click();
       await page.getByRole('button', { name: 'Continue' }).click();
-      await says(page, '9 items shown.');
+      await says(page, '9 items to judge.');
       expect(page.url()).toBe(`${board}/board/?project=demo%2Fsupport&queue=support-triage`);
       expect(await page.locator('.account').innerText()).toBe('You are ann@example.com');
     },

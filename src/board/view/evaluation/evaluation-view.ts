@@ -4,7 +4,7 @@ import type { CallResult } from '../../../tools/read-call.ts';
 import type { EvaluationResult } from '../../../tools/read-evaluation.ts';
 import { closedRowChars, pageSize } from '../../page-sizes.ts';
 import { describeFailure } from '../shared/describe-error.ts';
-import { type Arguments, dataOf, type ToolResult } from '../shared/host.ts';
+import { type Arguments, dataOf, type Host, type HostEvents, type ToolResult } from '../shared/host.ts';
 import { connecting, View } from '../shared/view.ts';
 import { plainText } from '../shared/visible-text.ts';
 import {
@@ -27,9 +27,13 @@ export class EvaluationView extends View<EvaluationState> {
   /** Counts what was opened: a result that comes after the person has opened something else is dropped. */
   #openings = 0;
 
-  /** @param draw returns the page for the state of the View. */
-  constructor(root: HTMLElement, draw: (view: EvaluationView) => ComponentChild[]) {
-    super('heddle evaluation show', { ...connecting, ...noResults }, () => render(draw(this), root));
+  /** @param draw returns the page for the state of the View. @param connect see {@link View}. */
+  constructor(
+    root: HTMLElement,
+    draw: (view: EvaluationView) => ComponentChild[],
+    connect: (events: HostEvents) => Host,
+  ) {
+    super('heddle evaluation show', { ...connecting, ...noResults }, () => render(draw(this), root), connect);
     this.announce(connecting.message);
   }
 

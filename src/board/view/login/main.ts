@@ -7,7 +7,9 @@ const failures = new Map([
 
 const byId = (id: string): HTMLElement => document.getElementById(id)!;
 const given = new URLSearchParams(location.hash.slice(1));
-const invitation = given.get('invitation');
+/** Key under which this tab keeps an invitation that is not used yet, so that the page can be loaded again. */
+const keptKey = 'heddle-invitation';
+const invitation = given.get('invitation') ?? sessionStorage.getItem(keptKey);
 
 function say(message: string): void {
   byId('message').textContent = message;
@@ -55,6 +57,30 @@ async function offerLogin(): Promise<void> {
   byId('password').hidden = false;
 }
 
+/** Says whose an invitation is, and offers to use it; goes on where this browser is logged in as that person already. */
+async function offerInvitation(token: string): Promise<void> {
+  const found = (await send('invitation', { token, check: true })) as Record<string, string> | undefined;
+  // The page can be loaded again when the server answers.
+  if (!found) return;
+  const { account, current, fault, location: place = './' } = found;
+  if (account !== undefined && account === current) {
+    sessionStorage.removeItem(keptKey);
+    return location.replace(place);
+  }
+  if (fault !== undefined) {
+    sessionStorage.removeItem(keptKey);
+    say(`${fault}. Log in below, or ask for a new link.`);
+    // A browser that is logged in as someone else stays here and sees why.
+    if (current === undefined) return offerLogin();
+    say(`${fault}. You are logged in here as ${current}.`);
+    byId('logged-in').hidden = false;
+    return;
+  }
+  const instead = current === undefined ? '' : ` You are logged in here as ${current}; that ends.`;
+  byId('who').textContent = `You are invited to judge as ${account}.${instead}`;
+  byId('invitation').hidden = false;
+}
+
 byId('password').addEventListener('submit', (event) => {
   event.preventDefault();
   const fields = new FormData(event.target as HTMLFormElement);
@@ -66,7 +92,12 @@ byId('issuer')
 byId('invitation')
   .querySelector('button')!
   .addEventListener('click', async () => {
-    if (!(await goOn('invitation', { token: invitation }))) await offerLogin();
+    if (await goOn('invitation', { token: invitation })) {
+      sessionStorage.removeItem(keptKey);
+      return;
+    }
+    byId('invitation').hidden = true;
+    await offerInvitation(invitation!);
   });
 
 // A link that is opened in this tab changes the address only.
@@ -77,5 +108,6 @@ if (invitation === null) {
   say(failures.get(given.get('failed') ?? '') ?? '');
   void offerLogin();
 } else {
-  byId('invitation').hidden = false;
+  sessionStorage.setItem(keptKey, invitation);
+  void offerInvitation(invitation);
 }

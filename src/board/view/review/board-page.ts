@@ -1,16 +1,15 @@
 import { type ComponentChild, h, type TargetedEvent } from 'preact';
 import { button } from '../shared/button.ts';
 import { countOf } from '../shared/labels.ts';
-import { mark } from '../shared/mark.ts';
 import { statusLine } from '../shared/view.ts';
 import { plainText, visibleText } from '../shared/visible-text.ts';
 import { textView } from '../values/text-view.ts';
-import { fieldsOf } from './draft.ts';
+import { fieldsOf, isEmpty } from './draft.ts';
 import { FieldForm } from './field-form.ts';
+import { choicesIn } from './field-values.ts';
 import { type FilterKind, kindOf } from './filters.ts';
 import { ItemCard } from './item-card.ts';
-import { shortcuts } from './keyboard.ts';
-import { queueTable } from './queue-table.ts';
+import { shortcutsFor } from './keyboard.ts';
 import type { Board } from './review-board.ts';
 import { firstPlace, placesOf, selectAll, stagedCards, toDoOf } from './review-state.ts';
 import { theEnd } from './the-end.ts';
@@ -18,9 +17,19 @@ import { theEnd } from './the-end.ts';
 /** With more cards than this, those that are out of sight are not laid out. */
 const manyCards = 100;
 
+/** What the page has outside of a chat. */
+interface PageParts {
+  /** The mark and the name: a chat has its own. */
+  brand?: ComponentChild;
+  /** The queues to choose from, while none is open. */
+  choice?: ComponentChild;
+  /** Stands beside the other tools of an open queue. */
+  tools?: ComponentChild;
+}
+
 /** Draws the page of the review board. */
-export function boardPage(board: Board): ComponentChild[] {
-  const { page, queues, fields, isLoadingMore, isList, cards, isBusy } = board.state;
+export function boardPage(board: Board, { brand, choice, tools }: PageParts = {}): ComponentChild[] {
+  const { page, fields, isLoadingMore, isList, cards, isBusy, isAsking } = board.state;
   const isEnd = page !== undefined && !isBusy && (cards.size === 0 || board.state.current === undefined);
   const more = {
     class: 'wide',
@@ -28,46 +37,50 @@ export function boardPage(board: Board): ComponentChild[] {
     disabled: isLoadingMore,
   };
   return [
-    h('header', { class: 'bar' }, barOf(board)),
-    h('div', { class: 'line toolbar', hidden: !page }, page && toolbar(board)),
-    !page && queues && queueTable(board, queues),
+    h('header', { class: 'bar' }, barOf(board, brand)),
+    h('div', { class: 'line toolbar', hidden: !page }, page && toolbar(board), tools),
+    rules(board),
+    choice,
     !page && isBusy && h('div', { class: 'skeleton' }),
     page?.can_write && fields.length === 0 && h(FieldForm, { board }),
     feed(board),
     isEnd && theEnd(board),
     button('Show more items', () => board.loadMore(), more),
-    statusLine(board, footer(board)),
+    statusLine(board, footer(board), isAsking),
   ];
 }
 
-function barOf({ state: { page, formats }, host }: Board): ComponentChild[] {
-  const { name = 'Queues', guidelines, total } = page?.queue ?? {};
+function barOf(board: Board, brand: ComponentChild): ComponentChild[] {
+  const { page, formats, isGuided } = board.state;
+  const { name = 'Queues', guidelines, total, to_do, reviewers_per_item: opinions } = page?.queue ?? {};
   const finished = (total ?? 0) - toDoOf(page?.queue ?? {});
+  const people = typeof opinions === 'object' ? opinions.people : opinions;
+  // Without a count of one's own, it is that of anyone.
+  const byWhom = to_do === undefined && opinions === undefined ? '' : ' by you';
+  const each = people === undefined ? '' : `; ${countOf(people, 'opinion')} each`;
   const progress = total !== undefined && [
     h('progress', { 'aria-label': 'Finished items', max: Math.max(total, 1), value: finished }),
     h(
       'span',
       {},
       `${formats.number(finished)} of ${formats.number(total)}`,
-      h('span', { class: 'wording' }, ` ${total === 1 ? 'item' : 'items'} finished`),
+      h('span', { class: 'wording' }, ` ${total === 1 ? 'item' : 'items'} finished${byWhom}${each}`),
     ),
   ];
-  // A chat has its own mark and name.
-  const brand = !host.isChat && h('span', { class: 'brand' }, mark(), h('b', {}, 'heddle'));
-  const guidelinesStyle = { formats, foldedChars: Infinity };
-  const rules = h(
-    'details',
-    { class: 'guidelines' },
-    h('summary', {}, 'Guidelines'),
-    h('div', { tabIndex: 0, role: 'group', 'aria-label': 'Guidelines' }, textView(guidelines ?? '', guidelinesStyle)),
-  );
   return [
     brand,
     h('h1', {}, visibleText(name)),
     h('p', { class: 'progress', hidden: !progress }, progress),
-    guidelines && rules,
+    guidelines && button('Guidelines', () => board.toggleGuidelines(), { 'aria-expanded': isGuided }),
     page?.account !== undefined && h('span', { class: 'account' }, 'You are ', h('b', {}, plainText(page.account))),
   ];
+}
+
+function rules({ state: { page, formats, isGuided } }: Board): ComponentChild {
+  const { guidelines } = page?.queue ?? {};
+  if (!guidelines || !isGuided) return undefined;
+  const attributes = { class: 'rules', tabIndex: 0, role: 'group', 'aria-label': 'Guidelines' };
+  return h('div', attributes, textView(guidelines, { formats, foldedChars: Infinity }));
 }
 
 function toolbar(board: Board): ComponentChild[] {
@@ -98,19 +111,47 @@ function toolbar(board: Board): ComponentChild[] {
     button('Refresh', () => board.reload()),
     cards.size > 0 && button(isList ? 'One at a time' : 'List', () => board.toggleList(), { key: 'l' }),
     can_write && isList && button('Select all', () => board.update(selectAll), { 'aria-keyshortcuts': 'a' }),
-    h('label', {}, raw, ' Text as written'),
+    h('label', { title: 'Shows every character, without drawing headings, lists and tables' }, raw, ' Text as written'),
     can_write && keyboardHelp(board),
   ];
 }
+
 function keyboardHelp(board: Board): ComponentChild {
   const singleKeys = h('input', {
     type: 'checkbox',
     checked: board.state.hasSingleKeys,
     onChange: ({ currentTarget: { checked } }) => board.update((state) => ({ ...state, hasSingleKeys: checked })),
   });
-  const list = shortcuts.flatMap(([key, what]) => [h('dt', {}, h('kbd', {}, key)), h('dd', {}, what)]);
+  const list = shortcutsFor(usedKeys(board)).flatMap(([key, what]) => [
+    h('dt', {}, h('kbd', {}, key)),
+    h('dd', {}, what),
+  ]);
   const summary = h('summary', {}, 'Keyboard');
-  return h('details', { class: 'keys' }, summary, h('label', {}, singleKeys, ' Single keys'), h('dl', {}, list));
+  const panel = { class: 'panel', tabIndex: 0, role: 'group', 'aria-label': 'Keyboard' };
+  return h(
+    'details',
+    { class: 'over' },
+    summary,
+    h('div', panel, h('label', {}, singleKeys, ' Single keys'), h('dl', {}, list)),
+  );
+}
+
+/** Returns the keys that do something in this queue and view, of those that not every one has. */
+function usedKeys({ state: { cards, fields, kind, isList } }: Board): string {
+  const items = [...cards.values()].map(({ item }) => item);
+  const [first] = items;
+  const hasChoices = first !== undefined && fields.some((field) => choicesIn(field, first).length > 0);
+  const hasBoxes = first !== undefined && fields.some((field) => choicesIn(field, first).length === 0);
+  return [
+    fields.length > 1 && '← →',
+    hasChoices && '0–9',
+    hasBoxes && 'e',
+    items.some(({ suggestions }) => suggestions) && 'c',
+    kind !== 'disputes' && 'sfo',
+    isList && 'xa',
+  ]
+    .filter(Boolean)
+    .join('');
 }
 
 function feed(board: Board): ComponentChild {
@@ -119,9 +160,11 @@ function feed(board: Board): ComponentChild {
   const setSize = next_offset === undefined ? cards.size : -1;
   const first = firstPlace(board.state);
   const total = placesOf(board.state);
+  const hasDraft = [...cards.values()].some(({ draft }) => !isEmpty(draft));
   const shown = [...cards].flatMap(([id, card], index) => {
     if (!isList && id !== current) return [];
-    const place = { position: index + 1, number: first + index, setSize, isCurrent: id === current };
+    const hasNext = index + 1 < cards.size || next_offset !== undefined || hasDraft;
+    const place = { position: index + 1, number: first + index, setSize, hasNext, isCurrent: id === current };
     const shape = { isAlone: !isList, isRaw, total };
     const own = fieldsOf(fields, card.item);
     return [h(ItemCard, { key: id, card, ...place, ...shape, fields: own, canWrite, account, formats, board })];
@@ -131,10 +174,11 @@ function feed(board: Board): ComponentChild {
 }
 
 function footer(board: Board): ComponentChild {
-  const { isWriting, isAsking } = board.state;
+  const { isWriting, isAsking, kind } = board.state;
   const count = stagedCards(board.state).length;
   const items = countOf(count, 'item');
-  const label = isWriting ? `Writing ${items} …` : `${isAsking ? 'Really write' : 'Write'} ${items}`;
+  const verb = isAsking ? 'Really write' : kind === 'disputes' ? 'Settle' : 'Write';
+  const label = isWriting ? `Writing ${items} …` : `${verb} ${items}`;
   const attributes = { class: 'primary', 'aria-disabled': isWriting || undefined };
   return h(
     'footer',

@@ -26,6 +26,11 @@ export function isEmpty({ judgements, retracted, note, state }: Draft): boolean 
   return judgements.size === 0 && retracted.size === 0 && !note?.trim() && state === undefined;
 }
 
+/** Returns whether a draft can be written: it decides something, and a reason goes with a value. */
+export function isWritable(item: ReviewedItem, draft: Draft): boolean {
+  return !isEmpty(draft) && (!item.disputes || Object.keys(goldIn(item, draft)).length > 0);
+}
+
 /** Returns whether a person has left no trace in a draft, not even text that is no value yet. */
 export function isUntouched(draft: Draft): boolean {
   return isEmpty(draft) && draft.typed.size === 0 && !draft.note;
@@ -121,13 +126,15 @@ export function draftedChange(
   const { judgements, retracted, note } = draft;
   const text = note?.trim();
   if (item.disputes) {
-    const gold = Object.fromEntries([...judgements, ...[...retracted].map((field) => [field, null] as const)]);
-    return { item_id: item.id, gold, ...(text && { reason: text }) };
+    return { item_id: item.id, gold: goldIn(item, draft), ...(text && { reason: text }) };
   }
   const isJudged = judgements.size > 0;
   const started = item.annotation_state === 'unstarted' ? 'in_progress' : undefined;
   const reached = isComplete(item, draft, fields) ? 'completed' : started;
-  const annotation_state = draft.state ?? (isJudged && !isFinal(item.annotation_state) ? reached : undefined);
+  // A service may begin an item again of which a judgement is taken back.
+  const mayReopen = retracted.size > 0 && item.annotation_state === 'completed' && reached === 'completed';
+  const isReached = mayReopen || (isJudged && !isFinal(item.annotation_state));
+  const annotation_state = draft.state ?? (isReached ? reached : undefined);
   return {
     item_id: item.id,
     ...(isJudged && { judgements: Object.fromEntries(judgements) }),
@@ -135,6 +142,12 @@ export function draftedChange(
     ...(text && { note: text }),
     ...(annotation_state && { annotation_state }),
   };
+}
+
+/** Returns the values that settle a dispute, null for those taken back. A reason alone is written with what is settled already. */
+function goldIn(item: ReviewedItem, { judgements, retracted, note }: Draft): Record<string, unknown> {
+  const settled = note?.trim() ? Object.entries(item.judgements ?? {}) : [];
+  return Object.fromEntries([...settled, ...judgements, ...[...retracted].map((field) => [field, null] as const)]);
 }
 
 /** Returns the item as it is once a draft is written, which gave it a state. */

@@ -9,7 +9,16 @@ import { PureComponent } from '../shared/pure-component.ts';
 import type { Formats } from '../shared/theme.ts';
 import { plainText, visibleText } from '../shared/visible-text.ts';
 import { Differences } from '../values/differences.ts';
-import { isComplete, isEmpty, isFinal, isSameValue, storedValue, valueIn, withRetraction } from './draft.ts';
+import {
+  isComplete,
+  isEmpty,
+  isFinal,
+  isSameValue,
+  isWritable,
+  storedValue,
+  valueIn,
+  withRetraction,
+} from './draft.ts';
 import { fieldControl } from './field-control.ts';
 import { readTyped } from './field-values.ts';
 import { itemValues, outputText, titleOfCard } from './item-values.ts';
@@ -32,6 +41,8 @@ interface CardProps {
   /** Place in the queue, from 1, and the number of its items, if it is known. */
   number: number;
   total: number | undefined;
+  /** True if there is a way on from this card. */
+  hasNext: boolean;
   isCurrent: boolean;
   /** True if the item fills the page, false in a list. */
   isAlone: boolean;
@@ -50,7 +61,7 @@ export class ItemCard extends PureComponent<CardProps> {
     const { card, position, setSize, isCurrent, isAlone, fields, board } = props;
     const { item, draft, isWritten } = card;
     const id = `card-${position}`;
-    const decided = isEmpty(draft) ? (isWritten ? 'written' : undefined) : 'staged';
+    const decided = isWritable(item, draft) ? 'staged' : isWritten ? 'written' : undefined;
     const isFinished = decided === 'staged' ? isDecided(card, fields) : isFinal(item.annotation_state);
     const isFolded = isFinished && !isAlone && !isCurrent && !card.problem;
     return h(
@@ -70,28 +81,42 @@ export class ItemCard extends PureComponent<CardProps> {
         ? h('p', { class: 'summary' }, summaryOf(props))
         : [
             h('div', { class: 'item-values' }, itemValues(props)),
-            h('div', { class: 'controls' }, controls(decided === 'staged', props)),
+            h('div', { class: 'controls' }, controls(!isEmpty(draft), props)),
           ],
     );
   }
 }
 
 function controls(isStaged: boolean, props: CardProps): ComponentChild[] {
-  const { card, fields, canWrite, board } = props;
+  const { card, fields, canWrite, isAlone, position, hasNext, board } = props;
   const { item, draft } = card;
   const actions = [
-    !item.disputes && stateButton('Skip', 'skipped', 's', props),
-    !item.disputes && !isComplete(item, draft, fields) && stateButton('Finish as it is', 'completed', 'f', props),
+    !item.disputes && stateButton('Skip', 'skipped', 's', 'Someone else gets this item', props),
+    !item.disputes &&
+      !isComplete(item, draft, fields) &&
+      stateButton('Finish as it is', 'completed', 'f', 'Finished, although values are missing', props),
     isStaged && button('Clear', () => board.update(withoutDecision, item.id), { class: 'quiet' }),
   ];
+  const isReady = isWritable(item, draft) && isDecided(card, fields);
+  const lacksValue = !isEmpty(draft) && !isWritable(item, draft);
   return [
     card.problem && problemOfCard(props),
+    item.disputes && h('p', { class: 'description' }, settling),
     fields.map((field, index) => fieldRow(field, index, props)),
-    canWrite && h('div', { class: 'line actions' }, actions),
     canWrite && note(props),
+    lacksValue && h('p', { class: 'description' }, 'Choose a value too: the reason is written with it.'),
+    canWrite && h('div', { class: 'line actions' }, actions),
     !item.disputes && others(props),
+    isAlone &&
+      h('div', { class: 'line steps' }, [
+        button('Previous', () => board.step(-1), { disabled: position === 1 }),
+        button('Next', () => board.step(1), { disabled: !hasNext, class: isReady ? 'primary' : undefined }),
+      ]),
   ];
 }
+
+const settling =
+  'Your choice settles the dispute. It is kept as the right value, called gold, and changes the judgement of nobody.';
 
 function isDecided({ item, draft }: Card, fields: readonly FieldSummary[]): boolean {
   return draft.state !== undefined || isComplete(item, draft, fields);
@@ -210,15 +235,15 @@ function savedLine(field: string, { item, draft }: Card, canWrite: boolean, boar
   const stored = storedValue(item, field);
   if (stored === undefined) return undefined;
   const isRetracted = draft.retracted.has(field);
-  const verb = isRetracted ? 'You take back' : item.disputes ? 'Settled' : 'You judged';
-  const text = `${verb}: ${labelOf(stored)}`;
-  const label = `Take back your judgement of ${plainText(field)}`;
+  const verb = item.disputes ? 'You settled' : 'You judged';
+  const text = `${verb}: ${labelOf(stored)}${isRetracted ? '. This is taken back when you write.' : ''}`;
+  const label = `${isRetracted ? 'Keep' : 'Take back'} your judgement of ${plainText(field)}`;
   const toggle = (): void =>
     board.update(withDraft, item.id, `${isRetracted ? 'judgement of' : 'taking back'} ${plainText(field)}`, (current) =>
       withRetraction(current, field),
     );
   const undo =
-    canWrite && button('Take back', toggle, { class: 'quiet', 'aria-label': label, 'aria-pressed': isRetracted });
+    canWrite && button(isRetracted ? 'Keep it' : 'Take back', toggle, { class: 'quiet', 'aria-label': label });
   return h('div', { class: 'saved-line' }, h('span', { class: 'saved' }, text), undo);
 }
 
@@ -226,9 +251,10 @@ function stateButton(
   label: string,
   state: 'completed' | 'skipped',
   key: string,
+  title: string,
   { card: { item, draft }, board }: CardProps,
 ): ComponentChild {
-  const attributes = { 'aria-pressed': draft.state === state, key };
+  const attributes = { 'aria-pressed': draft.state === state, key, title };
   return button(label, () => board.update(chooseState, item.id, state), attributes);
 }
 
@@ -254,7 +280,9 @@ function note({ card: { item, draft }, board }: CardProps): ComponentChild {
     onInput: ({ currentTarget: { value } }: TargetedEvent<HTMLTextAreaElement>) =>
       board.update(withDraft, item.id, 'note', (current) => ({ ...current, note: value })),
   });
-  return h('details', { class: 'more note' }, h('summary', {}, name), box);
+  // A dispute is settled with a reason, which stays in view.
+  const attributes = { class: 'more note', open: item.disputes ? true : undefined };
+  return h('details', attributes, h('summary', {}, name), box);
 }
 
 function others({ card: { item, given }, account, board }: CardProps): ComponentChild {
@@ -267,19 +295,24 @@ function others({ card: { item, given }, account, board }: CardProps): Component
 }
 
 /** Draws a line for each annotator, and one for gold. */
-function givenLines({ judgements, notes = {}, gold }: GivenFeedback, account?: string): ComponentChild[] {
+function givenLines(
+  { judgements, notes = {}, gold, gold_reasons = {}, gold_by = {} }: GivenFeedback,
+  account?: string,
+): ComponentChild[] {
   const textOf = (values: object): string[] =>
     Object.entries(values).map(([field, value]) => `${plainText(field)}: ${labelOf(value)}`);
   const line = (name: string, texts: readonly string[]): ComponentChild =>
     h('li', {}, h('b', {}, plainText(name)), ` ${texts.join(', ')}`);
   const notesBy = new Map(Object.entries(notes));
   const judgedBy = new Map(Object.entries(judgements));
+  const settlers = [...new Set(Object.values(gold_by).map(String))];
+  const reasons = [...new Set(Object.values(gold_reasons))].map((reason) => `reason: ${plainText(String(reason))}`);
   return [
     ...[...new Set([...judgedBy.keys(), ...notesBy.keys()])].map((name) => {
       const written = (notesBy.get(name) ?? []).map((note) => `note: ${plainText(note)}`);
       const who = name === account ? `${name} (you)` : name;
       return line(who, [...textOf(judgedBy.get(name) ?? {}), ...written]);
     }),
-    gold && line('Gold', textOf(gold)),
+    gold && line(`Settled (gold) by ${settlers.map(plainText).join(', ')}`, [...textOf(gold), ...reasons]),
   ];
 }

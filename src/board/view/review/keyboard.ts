@@ -5,7 +5,8 @@ interface KeyActions {
   moveActive: (by: number) => void;
   /** Gives the value with this key to the active field. */
   choose: (key: string) => void;
-  write: () => void;
+  /** Writes, or goes on from an item that waits for it. */
+  enter: () => void;
   /** Takes the last decision back, wherever it was made. */
   takeBack: () => void;
   /** Takes one of the letters of {@link shortcuts}. */
@@ -13,15 +14,15 @@ interface KeyActions {
 }
 
 /** The keys and what they do, for people. */
-export const shortcuts: readonly (readonly [string, string])[] = [
+const shortcuts: readonly (readonly [string, string])[] = [
   ['↑ ↓', 'previous or next item (also k, j)'],
   ['← →', 'previous or next field'],
   ['0–9', 'give the value with this key'],
   ['e', 'write into the field'],
   ['c', 'accept the suggestions'],
-  ['s', 'skip'],
-  ['f', 'finish as it is'],
-  ['n', 'note'],
+  ['s', 'skip: someone else gets the item'],
+  ['f', 'finish without the missing values'],
+  ['n', 'note, or the reason in a dispute'],
   ['u', 'take back the last decision (also Ctrl+Z)'],
   ['o', 'all judgements'],
   ['l', 'list, or one item at a time'],
@@ -30,6 +31,11 @@ export const shortcuts: readonly (readonly [string, string])[] = [
   ['Enter', 'write what is decided'],
   ['Esc', 'back to the item'],
 ];
+
+/** Returns the keys to list: those in `used`, and those that always do something. */
+export function shortcutsFor(used: string): (readonly [string, string])[] {
+  return shortcuts.filter(([key]) => used.includes(key) || !/^([ecsfoxa]|← →|0–9)$/.test(key));
+}
 
 /** Listens to the keys of the cards. A key that is pressed elsewhere on the page goes to the current card. */
 export function listenToKeys(actions: KeyActions): void {
@@ -64,12 +70,12 @@ function isTextControl(node: HTMLElement): boolean {
 
 /** @param isCard true if the card itself has the focus: on a button, Enter presses that button. */
 function actionFor(key: string, isCard: boolean, actions: KeyActions): (() => void) | undefined {
-  const { move, moveActive, choose, write, takeBack, act } = actions;
+  const { move, moveActive, choose, enter, takeBack, act } = actions;
   if (key === 'ArrowDown') return () => move(1);
   if (key === 'ArrowUp') return () => move(-1);
   if (key === 'ArrowRight') return () => moveActive(1);
   if (key === 'ArrowLeft') return () => moveActive(-1);
-  if (key === 'Enter') return isCard ? write : undefined;
+  if (key === 'Enter') return isCard ? enter : undefined;
   if (!actions.hasSingleKeys()) return undefined;
   if (key === 'j' || key === 'k') return () => move(key === 'j' ? 1 : -1);
   if (/^[0-9]$/.test(key)) return () => choose(key);

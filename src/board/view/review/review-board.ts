@@ -2,19 +2,27 @@ import { type ComponentChild, render } from 'preact';
 import type { GivenFeedback } from '../../../queues/given-feedback.ts';
 import type { FieldDefinition } from '../../../queues/queue-fields.ts';
 import type { Claim } from '../../../tools/claim-queue-items.ts';
-import type { QueuePage } from '../../../tools/list-queues.ts';
 import type { CallResult } from '../../../tools/read-call.ts';
 import type { Review, ReviewedItem, ReviewFilter } from '../../../tools/review-queue.ts';
 import type { ChangedQueue } from '../../../tools/update-queue.ts';
 import type { UpdateResult } from '../../../tools/update-queue-items.ts';
-import { claimedAtOnce, claimMinutes, pageSize, queuePageSize } from '../../page-sizes.ts';
+import { claimedAtOnce, claimMinutes, pageSize } from '../../page-sizes.ts';
 import { describeFailure } from '../shared/describe-error.ts';
-import { type Arguments, dataOf, type Host, type HostEvents, ToolFailure, type ToolResult } from '../shared/host.ts';
+import {
+  type Arguments,
+  dataOf,
+  type Host,
+  type HostEvents,
+  keepValue,
+  lastingStorage,
+  ToolFailure,
+  type ToolResult,
+} from '../shared/host.ts';
 import { countOf } from '../shared/labels.ts';
 import { connecting, View } from '../shared/view.ts';
 import { plainText } from '../shared/visible-text.ts';
 import { isCut } from '../values/value-view.ts';
-import { draftedChange, emptyDraft, fieldsOf, isEmpty } from './draft.ts';
+import { draftedChange, emptyDraft, fieldsOf, isEmpty, isWritable } from './draft.ts';
 import { DraftStore } from './draft-store.ts';
 import { type FilterKind, filterOf, kindOf, toDo } from './filters.ts';
 import { listenToKeys } from './keyboard.ts';
@@ -28,6 +36,7 @@ import {
   isSettled,
   messageToModel,
   nextOffset,
+  placeOf,
   type ReviewState,
   selectAll,
   stagedCards,
@@ -67,7 +76,7 @@ export class Board extends View<ReviewState> {
    * @param draw returns the page for the state of the board.
    * @param connect see {@link View}.
    */
-  constructor(root: HTMLElement, draw: (board: Board) => ComponentChild[], connect?: (events: HostEvents) => Host) {
+  constructor(root: HTMLElement, draw: (board: Board) => ComponentChild[], connect: (events: HostEvents) => Host) {
     super('heddle board', { ...connecting, ...emptyBoard }, () => render(draw(this), root), connect);
     root.className = this.host.isChat ? 'in-chat' : 'in-browser';
     listenToKeys({
@@ -75,7 +84,7 @@ export class Board extends View<ReviewState> {
       move: (by) => this.#whenCardStands(() => this.#move(by)),
       moveActive: (by) => this.#whenCardStands(() => this.#moveActive(by)),
       choose: (key) => this.#whenCardStands(() => this.#chooseByKey(key)),
-      write: () => this.#whenCardStands(() => this.writeOrAsk()),
+      enter: () => this.#whenCardStands(() => this.#enter()),
       takeBack: () => this.#whenCardStands(() => this.#takeBack()),
       act: (key) => this.#whenCardStands(() => this.#act(key)),
     });
@@ -102,10 +111,13 @@ export class Board extends View<ReviewState> {
     return length > 0 && this.#store.isKeeping ? 'What you decided is kept in this browser. ' : '';
   }
 
-  /** Opens the board of a queue, or lets the person choose one. */
+  /** Leaves the queue for another one, where the person can choose. */
+  leave?(): void;
+
+  /** Opens the board of a queue. */
   open(args: Arguments): void {
     this.arguments = args;
-    void this.load(() => (args.queue_id === undefined ? this.#chooseQueue() : this.#loadPage()));
+    void this.load(() => this.#loadPage());
   }
 
   receive(result: ToolResult): void {
@@ -160,6 +172,24 @@ export class Board extends View<ReviewState> {
     if (active !== this.state.cards.get(id)?.active) this.#set(id, { active });
   }
 
+  /** Goes to another item, or to the end. */
+  step(by: number): void {
+    this.#whenCardStands(() => this.#move(by));
+  }
+
+  /** Shows the guidelines or hides them, and remembers that for the queue. */
+  toggleGuidelines(): void {
+    const isGuided = !this.state.isGuided;
+    this.update((state) => ({ ...state, isGuided }));
+    keepValue(this.#guideKey, isGuided ? 'open' : 'closed');
+    document.querySelector(isGuided ? '.rules' : 'article')?.scrollIntoView({ block: 'nearest' });
+  }
+
+  get #guideKey(): string {
+    const { id, project_id } = this.state.page!.queue;
+    return `heddle-guidelines ${JSON.stringify([project_id, id])}`;
+  }
+
   /** Selects an item, so that what is judged for one selected item counts for all, or no longer. */
   toggleSelection(id: string): void {
     this.#set(id, { isSelected: !this.state.cards.get(id)?.isSelected });
@@ -197,7 +227,7 @@ export class Board extends View<ReviewState> {
   /** Loads the judgements of all annotators. */
   async loadGiven(id: string): Promise<void> {
     const { id: queue_id, project_id } = this.state.page!.queue;
-    const query = { filter: { id }, include_judgements: true, fields: ['notes'], limit: 1 };
+    const query = { filter: { id }, include_judgements: true, fields: ['notes', 'gold_reasons', 'gold_by'], limit: 1 };
     this.#set(id, { given: 'Loading …' });
     try {
       const { items } = await this.call<{ items: Partial<GivenFeedback>[] }>('query_queue_items', {
@@ -235,7 +265,7 @@ export class Board extends View<ReviewState> {
     if (staged.length === 0) this.announce('There is nothing to write yet.');
     else if (staged.length <= maxUnasked || isAsking) void this.#write(staged);
     else {
-      const message = `This writes ${countOf(staged.length, 'item')}, and finished states are final. Press Enter or the button again to write.`;
+      const message = `Nothing is written yet. Press Enter or the button once more to write all ${staged.length} items. You can still correct them afterwards.`;
       this.update((state) => ({ ...state, isAsking: true, message }));
     }
   }
@@ -324,25 +354,10 @@ export class Board extends View<ReviewState> {
     this.update(withCard, id, (card) => ({ ...card, ...change }));
   }
 
-  /** Leaves the queue, whose drafts are kept, and lets the person choose another one. */
-  chooseQueue(): void {
-    this.arguments = {};
-    this.update((state) => ({ ...state, ...emptyBoard, page: undefined, queues: undefined, current: undefined }));
-    void this.load(() => this.#chooseQueue(true));
-  }
-
   /** Switches between one item that fills the page and the list of all. */
   toggleList(): void {
     this.update((state) => ({ ...state, isList: !state.isList }));
     this.#showCurrent();
-  }
-
-  async #chooseQueue(isAsked = false): Promise<void> {
-    const { queues } = await this.call<QueuePage>('list_queues', { limit: queuePageSize });
-    const [only, second] = queues;
-    if (only && !second && !isAsked) return this.open({ queue_id: only.id });
-    const message = queues.length === 0 ? 'There are no queues.' : 'Choose a queue.';
-    this.update((state) => ({ ...state, queues, message }));
   }
 
   async #loadPage(more: Arguments = {}): Promise<void> {
@@ -414,8 +429,13 @@ export class Board extends View<ReviewState> {
     this.update(withFirstItems, page);
     this.#store.open(page);
     this.#loadCutValues();
-    if (isNew) void this.#restore();
-    else this.update(withRestored, this.#store.read());
+    if (isNew) {
+      const guided = lastingStorage()?.getItem(this.#guideKey);
+      // Whoever has judged nothing here yet reads them first.
+      const isGuided = guided == null ? page.queue.total === toDoOf(page.queue) : guided === 'open';
+      this.update((state) => ({ ...state, isGuided }));
+      void this.#restore();
+    } else this.update(withRestored, this.#store.read());
     if (!isNew || isChat) return;
     document.title = `${plainText(name)} – heddle board`;
     // With the focus on a card, keys work at once. In a chat it is left alone: the person may be typing a message.
@@ -462,6 +482,13 @@ export class Board extends View<ReviewState> {
     document.querySelector<HTMLElement>('footer button')?.focus();
   }
 
+  /** In a dispute, which waits for a reason too, goes to the next item; otherwise writes. */
+  #enter(): void {
+    const { cards, current = '' } = this.state;
+    if (cards.get(current)?.item.disputes) this.#move(1);
+    else this.writeOrAsk();
+  }
+
   #moveActive(by: number): void {
     const { current = '', cards } = this.state;
     const card = cards.get(current);
@@ -474,11 +501,13 @@ export class Board extends View<ReviewState> {
   }
 
   #chooseByKey(key: string): void {
-    const { current, page } = this.state;
+    const { current, page, cards } = this.state;
     if (current === undefined || !page?.can_write) return;
     const before = this.state;
     this.update(chooseActive, current, key);
-    if (this.state !== before && isSettled(this.state, current)) this.#move(1);
+    // A dispute may still get its reason.
+    const mayGoOn = this.state !== before && !cards.get(current)?.item.disputes;
+    if (mayGoOn && isSettled(this.state, current)) this.#move(1);
   }
 
   #act(key: string): void {
@@ -515,7 +544,7 @@ export class Board extends View<ReviewState> {
     try {
       for (const cards of batchesOf(staged)) {
         const result = await this.#writeBatch(cards);
-        written += cards.length - result.items.filter(({ error }) => error).length;
+        written += cards.filter(({ item }) => !this.state.cards.get(item.id)?.problem).length;
         hint = result.hint === undefined ? '' : ` ${plainText(result.hint)}`;
       }
     } catch (error) {
@@ -525,15 +554,39 @@ export class Board extends View<ReviewState> {
     this.update((state) => ({ ...state, isWriting: false }));
     const ids = [...this.state.cards.keys()];
     const refused = staged.filter(({ item }) => this.state.cards.get(item.id)?.problem);
-    const reason = ` ${countOf(refused.length, 'item')} refused; the reason is on the card.`;
-    this.announce(`${countOf(written, 'item')} written.${refused.length === 0 ? '' : reason}${failure}${hint}`);
+    const numbersOf = (cards: readonly Card[]): string =>
+      cards.map(({ item }) => placeOf(this.state, item.id)).join(', ');
+    const reason = refused.length === 0 ? '' : ` Not written: item ${numbersOf(refused)}; the card says why.`;
+    const lacking = [...this.state.cards.values()].filter(
+      ({ item, draft }) => !isEmpty(draft) && !isWritable(item, draft),
+    );
+    const waiting = lacking.length === 0 ? '' : ` Choose a value for the reason of item ${numbersOf(lacking)}.`;
+    this.announce(`${countOf(written, 'item')} written.${reason}${waiting}${failure}${hint}`);
     if (refused[0]) this.#focusAt(ids.indexOf(refused[0].item.id));
     // The button that was pressed is gone.
     else if (stagedCards(this.state).length === 0) this.#focusCurrent();
     if (written > 0) await this.host.tellModel(messageToModel(this.state, refused.length));
   }
 
-  async #writeBatch(cards: readonly Card[]): Promise<UpdateResult> {
+  /** Writes cards together, or apart if one of them is not accepted: it must not hold back the others. */
+  async #writeBatch(cards: readonly Card[]): Promise<Pick<UpdateResult, 'items' | 'hint'>> {
+    try {
+      return await this.#writeTogether(cards);
+    } catch (error) {
+      if (!(error instanceof ToolFailure) || error.code !== 'invalid_arguments') throw error;
+      const { code, message } = error;
+      const [card, ...others] = cards;
+      if (others.length === 0) {
+        this.update(withResult, card!, { error: { code, message } });
+        return { items: [] };
+      }
+      const half = Math.ceil(cards.length / 2);
+      await this.#writeBatch(cards.slice(0, half));
+      return this.#writeBatch(cards.slice(half));
+    }
+  }
+
+  async #writeTogether(cards: readonly Card[]): Promise<UpdateResult> {
     const { page, fields } = this.state;
     const [first] = cards;
     const result = await this.call<UpdateResult>('update_queue_items', {

@@ -1,4 +1,3 @@
-import type { ItemResult } from '../../../queues/changes/change-items.ts';
 import type { GivenFeedback } from '../../../queues/given-feedback.ts';
 import type { FieldSummary } from '../../../queues/queue-fields.ts';
 import type { QueueSummary } from '../../../tools/list-queues.ts';
@@ -16,6 +15,7 @@ import {
   isEmpty,
   isFinal,
   isSameDraft,
+  isWritable,
   type TypedText,
   valueIn,
   withValue,
@@ -31,8 +31,8 @@ const maxListedItems = 50;
 
 /** Sentences for errors that concern an item. */
 const itemSentences: Record<string, string> = {
-  invalid_request: 'The service did not accept this: your state of the item may be final.',
-  invalid_arguments: 'The value does not fit the field.',
+  invalid_request: 'You have finished or skipped this item before. Look at it again, then write.',
+  invalid_arguments: 'This was not accepted. Choose or write the value again.',
 };
 
 /** A value that was cut, once the person has asked for the whole of it. */
@@ -90,6 +90,8 @@ export interface ReviewState extends ViewState {
   isRaw: boolean;
   /** True if the next press writes more items than a person may expect. */
   isAsking: boolean;
+  /** True while the guidelines are open. */
+  isGuided: boolean;
   isWriting: boolean;
   /** Changes written since the page was opened, by item, for the model. */
   written: ReadonlyMap<string, string>;
@@ -106,6 +108,7 @@ export const emptyBoard: Omit<ReviewState, keyof ViewState> = {
   isList: false,
   isRaw: false,
   isAsking: false,
+  isGuided: false,
   isWriting: false,
   written: new Map(),
 };
@@ -156,11 +159,12 @@ export function firstPlace({ page, cards, kind }: ReviewState): number {
   return Math.max(1, total - toDoOf(page!.queue) - finishedHere + 1);
 }
 
-/** Returns the number of items among which a card has its place; undefined if not all of the queue are shown. */
-export function placesOf({ page, kind }: ReviewState): number | undefined {
+/** Returns the number of items among which a card has its place; undefined while that is not known. */
+export function placesOf({ page, kind, cards }: ReviewState): number | undefined {
   const { unfinished_by_me: _mine, ...conditions } = page?.filter ?? {};
   const isWhole = Object.keys(conditions).length === 0 && kind !== 'given';
-  return isWhole ? page?.queue.total : undefined;
+  if (isWhole) return page?.queue.total;
+  return page?.next_offset === undefined ? cards.size : undefined;
 }
 
 /** Returns where the next page begins. Items that were finished here no longer match the filter, so others have moved up. */
@@ -190,10 +194,11 @@ function emptySentence({ kind, page }: ReviewState): string {
   return isWholeQueue ? `Nothing is left to do: ${countOf(total, 'item')} finished.` : 'No items match.';
 }
 
-function countSentence({ cards, page }: ReviewState): string {
+function countSentence({ cards, page, kind }: ReviewState): string {
   const more = page?.next_offset === undefined ? '' : '; more follow';
-  const readOnly = page?.can_write ? '' : ' This board is read-only.';
-  return `${countOf(cards.size, 'item')} shown${more}.${readOnly}`;
+  if (!page?.can_write) return `${countOf(cards.size, 'item')} to read${more}. This board is read-only.`;
+  const purpose = kind === 'disputes' ? 'to settle' : kind === 'todo' ? 'to judge' : 'found';
+  return `${countOf(cards.size, 'item')} ${purpose}${more}.`;
 }
 
 /** Changes one card. */
@@ -378,7 +383,12 @@ export function selectAll(state: ReviewState): ReviewState {
 
 /** Returns the cards with something to write. */
 export function stagedCards({ cards }: ReviewState): Card[] {
-  return [...cards.values()].filter(({ draft }) => !isEmpty(draft));
+  return [...cards.values()].filter(({ item, draft }) => isWritable(item, draft));
+}
+
+/** Returns the number of a card as the page shows it, from 1. */
+export function placeOf(state: ReviewState, id: string): number {
+  return firstPlace(state) + [...state.cards.keys()].indexOf(id);
 }
 
 /** Returns the cards to write together: those with the same `as_of`, since one tool call takes one. */
@@ -393,7 +403,11 @@ export function batchesOf(cards: readonly Card[]): Card[][] {
 }
 
 /** Takes the result of writing a card as it was; what the person has decided since then stays. */
-export function withResult(state: ReviewState, card: Card, result: Partial<ItemResult>): ReviewState {
+export function withResult(
+  state: ReviewState,
+  card: Card,
+  result: { error?: { code: string; message: string }; annotation_state?: string },
+): ReviewState {
   const { item, draft } = card;
   const { error, annotation_state = item.annotation_state } = result;
   if (error) {
@@ -409,9 +423,9 @@ export function withResult(state: ReviewState, card: Card, result: Partial<ItemR
     isSelected: false,
   }));
   const change = JSON.stringify(draftedChange(item, draft, state.fields));
-  const isFinished = isFinal(annotation_state) && !isFinal(item.annotation_state);
+  const finished = Number(isFinal(annotation_state)) - Number(isFinal(item.annotation_state));
   return {
-    ...(isFinished ? withOneFinished(settled) : settled),
+    ...withFinished(settled, finished),
     history: historyWithout(settled.history, item.id),
     written: new Map([...state.written, [item.id, change]]),
   };
@@ -422,10 +436,11 @@ export function toDoOf({ to_do, remaining }: Pick<QueueSummary, 'to_do' | 'remai
   return to_do ?? remaining ?? 0;
 }
 
-function withOneFinished(state: ReviewState): ReviewState {
+/** Counts further items that the person has finished; fewer than none where judgements were taken back. */
+function withFinished(state: ReviewState, count: number): ReviewState {
   const { page } = state;
-  if (!page) return state;
-  return { ...state, page: { ...page, queue: { ...page.queue, to_do: Math.max(toDoOf(page.queue) - 1, 0) } } };
+  if (!page || count === 0) return state;
+  return { ...state, page: { ...page, queue: { ...page.queue, to_do: Math.max(toDoOf(page.queue) - count, 0) } } };
 }
 
 /** Shows an item that was refused as it is now. */

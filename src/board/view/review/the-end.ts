@@ -14,7 +14,7 @@ export function theEnd(board: Board): ComponentChild {
   const remaining = toDoOf(queue);
   const actions = [
     kind !== 'all' && total > 0 && button('Look at all items', () => board.reload('all')),
-    !board.host.isChat && button('Choose another queue', () => board.chooseQueue()),
+    board.leave && button('Choose another queue', () => board.leave!()),
   ];
   const panel = (title: string, ...rest: ComponentChild[]): ComponentChild =>
     h('section', { class: 'panel end' }, h('h2', {}, title), rest, h('div', { class: 'line' }, actions));

@@ -1,9 +1,7 @@
 import { type ComponentChild, h } from 'preact';
-import { connectToBoardServer } from './browser-host.ts';
 import { button } from './button.ts';
-import { connectToChat } from './chat-host.ts';
 import { describeFailure } from './describe-error.ts';
-import { type Arguments, dataOf, type Host, slowResponseMs, type ToolResult } from './host.ts';
+import { type Arguments, dataOf, type Host, type HostEvents, slowResponseMs, type ToolResult } from './host.ts';
 import { applyTheme, Formats } from './theme.ts';
 
 /** The part of the state that every View has. */
@@ -40,14 +38,9 @@ export abstract class View<State extends ViewState> {
   /**
    * @param command shows the same in a terminal or a browser, for people whose chat does not answer.
    * @param draw draws the page for the state.
-   * @param connect connects to what is around the page; by default to the chat, or to the command that shows the page in a browser.
+   * @param connect connects to what is around the page: a chat, the command that shows the page in a browser, or a server.
    */
-  constructor(
-    command: string,
-    state: State,
-    draw: () => void,
-    connect = window.parent === window ? connectToBoardServer : connectToChat,
-  ) {
+  constructor(command: string, state: State, draw: () => void, connect: (events: HostEvents) => Host) {
     this.state = state;
     this.#draw = draw;
     this.host = connect({
@@ -159,10 +152,15 @@ export abstract class View<State extends ViewState> {
   }
 }
 
-/** Draws the line that says what happens, with a button to try again, and `more` that should always be in view. */
-export function statusLine<State extends ViewState>(view: View<State>, more?: ComponentChild): ComponentChild {
+/** Draws the line that says what happens, or asks, with a button to try again, and `more` that should always be in view. */
+export function statusLine<State extends ViewState>(
+  view: View<State>,
+  more?: ComponentChild,
+  isQuestion = false,
+): ComponentChild {
   const { message, notice, canRetry } = view.state;
   const retry = button('Try again', () => view.open(view.arguments!), { hidden: !canRetry });
   const ended = h('p', { class: 'problem', role: 'alert' }, notice);
-  return h('div', { class: 'line status' }, ended, h('p', { class: 'live', role: 'status' }, message), retry, more);
+  const attributes = { class: 'line status', 'data-asking': isQuestion || undefined };
+  return h('div', attributes, ended, h('p', { class: 'live', role: 'status' }, message), retry, more);
 }

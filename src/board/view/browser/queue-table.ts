@@ -1,9 +1,9 @@
 import { type ComponentChild, h } from 'preact';
 import type { QueueSummary } from '../../../tools/list-queues.ts';
+import type { Board } from '../review/review-board.ts';
+import { toDoOf } from '../review/review-state.ts';
 import { button } from '../shared/button.ts';
 import { plainText } from '../shared/visible-text.ts';
-import type { Board } from './review-board.ts';
-import { toDoOf } from './review-state.ts';
 
 /** Draws the queues among which a person chooses, with what remains in each. */
 export function queueTable(board: Board, queues: readonly QueueSummary[]): ComponentChild {

@@ -1,0 +1,29 @@
+import { type ComponentChild, h } from 'preact';
+import { boardPage } from '../review/board-page.ts';
+import type { Board } from '../review/review-board.ts';
+import { connectToBoardServer } from '../shared/browser-host.ts';
+import { mark } from '../shared/mark.ts';
+import { BrowserBoard } from './browser-board.ts';
+import { HostedConnection } from './hosted-connection.ts';
+import { PersonBar } from './person-bar.ts';
+import { ProgressTable } from './progress-table.ts';
+import { queueTable } from './queue-table.ts';
+
+// A command on this machine serves the page at the root.
+const connection = location.pathname.startsWith('/board') ? new HostedConnection() : undefined;
+
+function page(board: Board): ComponentChild[] {
+  const { page, queues } = board.state;
+  const choice = !page && queues && queueTable(board, queues);
+  const brand = h('span', { class: 'brand' }, mark(), h('b', {}, 'heddle'));
+  return [
+    connection && h(PersonBar, { board, connection }),
+    ...boardPage(board, { brand, choice, tools: page && h(ProgressTable, { board }) }),
+  ];
+}
+
+new BrowserBoard(
+  document.querySelector('main')!,
+  page,
+  (events) => connection?.connect(events) ?? connectToBoardServer(events),
+);
