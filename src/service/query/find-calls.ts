@@ -18,6 +18,7 @@ import {
 } from '../storage/call-rows.ts';
 import type { Database, ProjectFilter, Transaction } from '../storage/database.ts';
 import type { Tables } from '../storage/database-tables.ts';
+import { selectByIds } from '../storage/in-chunks.ts';
 import { totalMemoryOf } from '../storage/memory-bytes.ts';
 import { callFields } from './call-fields.ts';
 import { filterCondition } from './calls-filter.ts';
@@ -357,12 +358,7 @@ async function readMatching(
   if (ids.length === 0) return [];
   const rows = await database.read((transaction) => {
     // Its limit keeps the engines from merging the inner query with the conditions, which would bring other indexes into play.
-    const some = transaction
-      .selectFrom('calls')
-      .selectAll()
-      .where('project_id', '=', project_id)
-      .where('id', 'in', ids)
-      .limit(ids.length);
+    const some = selectByIds(transaction, 'calls', project_id, ids).selectAll().limit(ids.length);
     return transaction.selectFrom(some.as('calls')).select(['id', 'memory_bytes']).where(joinParts(parts)).execute();
   });
   const byId = new Map(rows.map((row) => [row.id, row]));
@@ -706,12 +702,9 @@ async function readRows(
 ): Promise<SizedRow[]> {
   const ids = calls.map(({ id }) => id);
   const rows = (await database.read((transaction) =>
-    transaction
-      .selectFrom('calls')
+    selectByIds(transaction, 'calls', project_id, ids)
       // No index has the last column. Without it, SQLite might look for the ids in the whole index of another order.
       .select([...columns, 'memory_bytes'])
-      .where('project_id', '=', project_id)
-      .where('id', 'in', ids)
       .execute(),
   )) as SizedRow[];
   const byId = new Map(rows.map((row) => [row.id, row]));
