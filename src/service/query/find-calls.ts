@@ -147,8 +147,27 @@ const needsScan = ({ parts }: Plan): boolean => !parts.every(hasIndex);
 /** Maximum number of names of operations that are tested by themselves, and of the characters of each. */
 const maxTestedNames = 1000;
 const maxNameChars = 1000;
-/** Maximum number of calls of several operations that are sorted by start. */
+/** Maximum number of calls of several operations, or in some queues or with some feedback, that are sorted by start. */
 const maxSmall = 5000;
+
+/** Replaces conditions whose calls the database would look for one by one by lists, if these are short. */
+async function narrowed(database: Database, plan: Plan, purpose: 'page' | 'count'): Promise<Plan> {
+  return withOperations(database, await withCallIds(database, plan), purpose);
+}
+
+/** Replaces a condition on the queues or the feedback of calls by the ids of these calls, unless they are many. */
+async function withCallIds(database: Database, plan: Plan): Promise<Plan> {
+  const { project_id, parts } = plan;
+  const listed = parts.find(({ callIds }) => callIds);
+  if (!listed?.callIds) return plan;
+  const related = sql<{ call_id: string }>`${listed.callIds(project_id)} limit ${sql.lit(maxSmall + 1)}`;
+  const { rows } = await database.read((transaction) => related.execute(transaction));
+  if (rows.length > maxSmall) return plan;
+  const ids = JSON.stringify(rows.map(({ call_id }) => call_id));
+  const condition = sql<SqlBool>`id in ${database.textsOf(ids)}`;
+  const others = parts.filter((part) => part !== listed);
+  return { ...plan, parts: [...others, { condition, about: { column: 'id', is: 'one of' } }] };
+}
 
 /**
  * Replaces tests of the name of the operation by the names that pass, which an index finds: there are few of them and many calls.
@@ -224,7 +243,7 @@ export async function* findCalls(
   const { sort_by, columns } = body;
   const sortFields = (sort_by ?? []).map(({ field }) => field);
   for (const path of [...sortFields, ...(columns ?? [])]) callFields.checkField(path);
-  const plan = await withOperations(database, planOf(database, body, { ...access, sortFields }), 'page');
+  const plan = await narrowed(database, planOf(database, body, { ...access, sortFields }), 'page');
   const offset = body.offset ?? 0;
   const limit = body.limit ?? Number.MAX_SAFE_INTEGER;
   const read = columns?.length ? jsonColumnsOf([...columns, ...plan.paths]) : jsonColumns;
@@ -432,7 +451,7 @@ export async function countFoundCalls(
   limit: number,
   access: QueryAccess,
 ): Promise<number> {
-  const plan = await withOperations(database, planOf(database, selection, access), 'count');
+  const plan = await narrowed(database, planOf(database, selection, access), 'count');
   return countQuickly(database, plan, limit);
 }
 
