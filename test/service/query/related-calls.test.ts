@@ -1,4 +1,5 @@
 import { beforeAll, describe, expect, it } from 'vitest';
+import { openDatabase } from '../../../src/service/storage/open-database.ts';
 import { basic, startTestService } from '../../support/embedded-service.ts';
 
 const service = await startTestService();
@@ -65,10 +66,19 @@ const value = to('double', 'quality].payload.value');
 // More than 5,000 are not listed before the calls are read.
 describe.each([0, 5001])('conditions on feedback, with %i more', (count) => {
   beforeAll(async () => {
-    for (let index = 0; index < count; index += 1000) {
-      const ids = Array.from({ length: Math.min(1000, count - index) }, (_, offset) => `x${index + offset}`);
-      await send('/feedback/batch/create', { batch: ids.map((id) => onCall(id, 'quality', { value: 9 })) });
+    const database = await openDatabase(service.data);
+    const columns = { project_id, feedback_type: 'quality', payload: '{"value":9}', wb_user_id: 'alice' };
+    for (let first = 0; first < count; first += 1000) {
+      const rows = Array.from({ length: Math.min(1000, count - first) }, (_, index) => ({
+        ...columns,
+        id: `more-${first + index}`,
+        weave_ref: `weave:///${project_id}/call/x${first + index}`,
+        created_at: '2026-01-01T00:00:00.000Z',
+        memory_bytes: 100,
+      }));
+      await database.write((transaction) => transaction.insertInto('feedback').values(rows).execute());
     }
+    await database.close();
   });
 
   it.each([
