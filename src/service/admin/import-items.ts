@@ -12,7 +12,7 @@ import { toCallRow } from '../storage/call-rows.ts';
 import type { Database, Transaction } from '../storage/database.ts';
 import type { Tables } from '../storage/database-tables.ts';
 import { newIds } from '../storage/ids.ts';
-import { inChunks } from '../storage/in-chunks.ts';
+import { inChunks, selectByIds } from '../storage/in-chunks.ts';
 import { insertRows } from '../storage/insert-rows.ts';
 import { newQueue } from '../storage/queue-rows.ts';
 import { checkArguments } from './check-arguments.ts';
@@ -257,12 +257,9 @@ async function onKnownCalls(
   const { projectId, queueId } = target;
   const ids = [...new Set(feedback.map(({ call_id }) => call_id))];
   const rows = await inChunks(ids, (chunk) =>
-    transaction
-      .selectFrom('calls')
+    selectByIds(transaction, 'calls', projectId, chunk)
       .select(['id as call_id', 'op_name as call_op_name', 'trace_id as call_trace_id'])
       .select(['started_at as call_started_at', 'ended_at as call_ended_at'])
-      .where('project_id', '=', projectId)
-      .where('id', 'in', chunk)
       .execute(),
   );
   const calls = new Map(rows.map((row) => [row.call_id, row]));

@@ -25,7 +25,7 @@ import { recordEvents } from '../storage/call-events.ts';
 import type { Database, Transaction } from '../storage/database.ts';
 import { deleteJobs, findProgress, putJob, type RunKey } from '../storage/evaluation-jobs.ts';
 import { newIds } from '../storage/ids.ts';
-import { inChunks } from '../storage/in-chunks.ts';
+import { inChunks, selectByIds } from '../storage/in-chunks.ts';
 import { type Access, prepareObject, putVersion } from '../storage/object-versions.ts';
 import { rowDigestsOf, selectRows } from '../storage/row-tables.ts';
 import { requireObjectId } from './object-id.ts';
@@ -134,14 +134,7 @@ export const scoreCalls: OperationHandler<'scoreCalls'> = async (input, context)
   const { project_id, call_ids, scorer_refs, evaluation_ref } = input.body;
   const callIds = [...new Set(call_ids)];
   const found = await context.database.read((transaction) =>
-    inChunks(callIds, (ids) =>
-      transaction
-        .selectFrom('calls')
-        .select('id')
-        .where('project_id', '=', project_id)
-        .where('id', 'in', ids)
-        .execute(),
-    ),
+    inChunks(callIds, (ids) => selectByIds(transaction, 'calls', project_id, ids).select('id').execute()),
   );
   const known = new Set(found.map(({ id }) => id));
   const unknown = callIds.find((id) => !known.has(id));
