@@ -242,7 +242,7 @@ export async function ensureQueue(
 
 /** Stores the calls of steps, which are no items. A call that is stored already is not changed. */
 async function addSteps(transaction: Transaction, steps: readonly NewItem[], project_id: string): Promise<void> {
-  for (const batch of inBatches(steps, itemsPerStep)) {
+  for (const batch of inBatches(inCallOrder(steps), itemsPerStep)) {
     const calls = batch.map((step) => callRowOf(step, project_id));
     await insertRows(transaction, 'calls', calls, ['project_id', 'id']);
   }
@@ -359,10 +359,11 @@ export async function addItems(
   const { projectId: project_id, queueId: queue_id, addedBy, onProgress } = target;
   const now = new Date().toISOString();
   const ids = newIds(items.length);
+  const callItems = inCallOrder(items);
   let added = 0;
   for (let start = 0; start < items.length; start += itemsPerStep) {
     const chunk = items.slice(start, start + itemsPerStep);
-    const calls = chunk.map((item) => callRowOf(item, project_id));
+    const calls = callItems.slice(start, start + itemsPerStep).map((item) => callRowOf(item, project_id));
     await insertRows(transaction, 'calls', calls, ['project_id', 'id']);
     const rows = chunk.map((item, index) => ({
       id: ids[start + index]!,
@@ -387,6 +388,18 @@ export async function addItems(
     onProgress?.({ phase: 'writing', done: start + chunk.length, total: items.length });
   }
   return { added, duplicates: items.length - added };
+}
+
+/**
+ * Returns the first item of each call in the order that most indexes of calls have. SQLite stores rows in the order of an index
+ * in less than half the time.
+ */
+function inCallOrder(items: readonly NewItem[]): NewItem[] {
+  const firsts = new Map<string, NewItem>();
+  for (const item of items) if (!firsts.has(item.call_id)) firsts.set(item.call_id, item);
+  return [...firsts.values()].sort((a, b) =>
+    (a.call_started_at === b.call_started_at ? a.call_id < b.call_id : a.call_started_at < b.call_started_at) ? -1 : 1,
+  );
 }
 
 /**
