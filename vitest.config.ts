@@ -71,7 +71,7 @@ export default defineConfig({
           'test/cli/service-copy.test.ts',
           'test/lanes/hostile/service-requests.test.ts',
           'test/hostile/{numbers,sql}.test.ts',
-          'test/lanes/kills/{claim-kills,evaluation-kills,kill,sender-kills}.test.ts',
+          'test/lanes/kills/{claim-kills,evaluation-kills,kill}.test.ts',
         ],
         exclude: [
           ...configDefaults.exclude,

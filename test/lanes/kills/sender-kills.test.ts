@@ -4,7 +4,7 @@ import { existsSync, watch, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { seededRandom } from '../../../src/core/statistics/seeded-random.ts';
-import { execute, onPostgres, storedIn, temporaryData, withStore } from '../../support/embedded-service.ts';
+import { execute, storedIn, temporaryData, withStore } from '../../support/embedded-service.ts';
 import { command, emptyHome, temporaryFolder } from '../../support/heddle.ts';
 import { onEnd } from '../../support/on-end.ts';
 import { otlpMessage, otlpSpan } from '../../support/otlp-messages.ts';
@@ -12,14 +12,14 @@ import { PythonLikeClient } from '../../support/python-like-client.ts';
 import { RestartableService } from '../../support/restartable-service.ts';
 import { tally } from '../../support/tally.ts';
 
-const killCount = onPostgres ? 4 : 10;
+const killCount = 10;
 const project = 'p/q';
 const callsAtOnce = 20;
 /** More spans than one transaction stores. */
 const spansAtOnce = 300;
 const rowsOfFile = 1500;
-/** Acknowledgements, and with SQLite changes of its log, before a kill at most: the log changes some hundred times for each file. */
-const maxEvents = onPostgres ? 30 : 1500;
+/** Acknowledgements and changes of SQLite's log before a kill at most: the log changes some hundred times for each file. */
+const maxEvents = 1500;
 
 /** What was sent, and what of it was acknowledged, by the names under which it is found again. */
 class Ledger {
@@ -71,12 +71,10 @@ describe('a service to which an SDK, OpenTelemetry and imports of files send', (
       kills += 1;
       started = killAndStart();
     };
-    if (!onPostgres) {
-      const watcher = watch(dirname(data), (_, name) => {
-        if (name?.endsWith('-wal')) noteEvent();
-      });
-      onEnd(() => watcher.close());
-    }
+    const watcher = watch(dirname(data), (_, name) => {
+      if (name?.endsWith('-wal')) noteEvent();
+    });
+    onEnd(() => watcher.close());
 
     /** Sends pieces until the last kill and one after it. Every third is not sent again if it was not acknowledged. */
     const sendPieces = async (
