@@ -101,7 +101,14 @@ describe('the agent benchmark', () => {
       expect.stringContaining('"code":"not_found"'),
     ]);
     // Instructions, tools, two messages of the user and four results; six messages and four calls of two texts.
-    expect(played).toMatchObject({ outcome: 'failed', calls: 4, toolErrors: 3, tokensRead: 8, tokensWritten: 14 });
+    expect(played).toMatchObject({
+      outcome: 'failed',
+      calls: 4,
+      toolErrors: 3,
+      tokensRead: 8,
+      resultTokens: 4,
+      tokensWritten: 14,
+    });
   });
 
   it('stops a model that makes too many calls', async () => {
@@ -133,7 +140,17 @@ describe('the agent benchmark', () => {
 
   it('prints a table for each form, in which only jobs that passed or failed count', () => {
     const played = (job: string, form: Form, outcome: PlayedJob['outcome'], calls: number, faults: string[] = []) => {
-      return { job, form, outcome, faults, calls, toolErrors: 1, tokensRead: 1000, tokensWritten: 50 };
+      return {
+        job,
+        form,
+        outcome,
+        faults,
+        calls,
+        toolErrors: 1,
+        tokensRead: 1000,
+        resultTokens: 400,
+        tokensWritten: 50,
+      };
     };
     const faults = ['one', 'two', 'three', 'four', 'five'];
     expect(
@@ -147,22 +164,22 @@ describe('the agent benchmark', () => {
       ]),
     ).toBe(`Results as text
 
-| job | passed | calls | tool errors | tokens read | tokens written |
-| --- | ---: | ---: | ---: | ---: | ---: |
-| bulk | 1 of 2 | 5.5 | 1 | 1000 | 50 |
-| summary | 1 of 1, 1 broken | 2 | 1 | 1000 | 50 |
-| compare-runs | 1 not possible with this server | – | – | – | – |
-| all | 2 of 3, 1 not possible with this server, 1 broken | 7.5 | 2 | 2000 | 100 |
+| job | passed | calls | tool errors | tokens read | of results | tokens written |
+| --- | ---: | ---: | ---: | ---: | ---: | ---: |
+| bulk | 1 of 2 | 5.5 | 1 | 1000 | 400 | 50 |
+| summary | 1 of 1, 1 broken | 2 | 1 | 1000 | 400 | 50 |
+| compare-runs | 1 not possible with this server | – | – | – | – | – |
+| all | 2 of 3, 1 not possible with this server, 1 broken | 7.5 | 2 | 2000 | 800 | 100 |
 
 - bulk failed: one; two; three; and 2 more
 - summary broken: no connection
 
 Results as structured
 
-| job | passed | calls | tool errors | tokens read | tokens written |
-| --- | ---: | ---: | ---: | ---: | ---: |
-| bulk | 1 of 1 | 5 | 1 | 1000 | 50 |
-| all | 1 of 1 | 5 | 1 | 1000 | 50 |`);
+| job | passed | calls | tool errors | tokens read | of results | tokens written |
+| --- | ---: | ---: | ---: | ---: | ---: | ---: |
+| bulk | 1 of 1 | 5 | 1 | 1000 | 400 | 50 |
+| all | 1 of 1 | 5 | 1 | 1000 | 400 | 50 |`);
   });
 
   it('lists the jobs when it is given an unknown one', async () => {
