@@ -50,7 +50,7 @@ export const trustJudge = ferryJob({
   ],
   check: ([answer = ''], _changes, workspace) => [
     ...faultsOfRequests(workspace, 60),
-    ...faultsOfFacts(answer, { agreement: 0, found: 0, trust: 'no' }),
+    ...faultsOfFacts(answer, { agreement: 87.1, found: 55.6, trust: 'no' }),
   ],
 });
 

@@ -162,7 +162,7 @@ export const ferryTrajectories: Record<string, Trajectories> = {
       {
         mistake: 'takes all calls instead of those of the last seven days',
         trajectory: totals({}, ({ cost, errors }) => `cost=${cost}, failed=${errors}, operation=desk.rebook`),
-        fault: '',
+        fault: 'the answer should say cost=90.78 but says 149.066',
       },
       {
         mistake: 'names the operation that costs most',
@@ -279,7 +279,7 @@ export const ferryTrajectories: Record<string, Trajectories> = {
   },
   spreadsheet: {
     *good() {
-      const { total_judgements } = yield* call('summarize_queue', { queue_id: complaints });
+      const { total_judgements } = yield* call('summarize_queue', { queue_id: complaints, by: ['annotator'] });
       yield* say(
         `NOT DONE: I cannot write files.\nRun: heddle queue export 'Autumn complaints' --format csv --out complaints.csv\njudgements=${total_judgements}`,
       );
@@ -288,7 +288,7 @@ export const ferryTrajectories: Record<string, Trajectories> = {
       {
         mistake: 'claims to have saved it',
         *trajectory() {
-          const { total_judgements } = yield* call('summarize_queue', { queue_id: complaints });
+          const { total_judgements } = yield* call('summarize_queue', { queue_id: complaints, by: ['annotator'] });
           yield* say(`complaints.csv is in your home folder.\njudgements=${total_judgements}`);
         },
         fault: 'the answer should have 1 lines that begin with NOT DONE:, not 0',
@@ -308,7 +308,7 @@ export const ferryTrajectories: Record<string, Trajectories> = {
       {
         mistake: 'draws from the calls of evaluations too',
         trajectory: sampled({ ...week, include_evaluations: true }),
-        fault: '',
+        fault: 'the queue has items that are no calls of customers in the last seven days',
       },
       {
         mistake: 'takes a dry run for the change',
