@@ -164,8 +164,8 @@ export function ferryCalls(now: number): CompletedCall[] {
       id: callId('talk', index + 1),
       op_name: 'desk.talk',
       startedAt: now - 10 * dayMs + index * hourMs,
-      inputs: { messages: messages.slice(0, -1) },
-      output: { last_message: messages.at(-1)! },
+      inputs: { messages },
+      output: null,
     }),
   );
   return [...traffic(now), ...complaints(now), ...refunds(now), ...told];

@@ -57,6 +57,7 @@ async function addTalks(workspace: Workspace): Promise<void> {
     guidelines: 'resolved: true if the last message of the customer says that their problem is solved.',
     fields: { resolved: { type: 'boolean' } },
     callIds: talks.map((_, index) => callId('talk', index + 1)),
+    displayFields: ['inputs.messages'],
   });
 }
 

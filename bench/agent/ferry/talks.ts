@@ -2,7 +2,7 @@
 interface Talk {
   /** True if the last message of the customer says that the problem is solved. */
   isResolved: boolean;
-  messages: { from: string; text: string }[];
+  messages: { role: string; content: string }[];
 }
 
 /** What is said in a language, again and again, and at the end. */
@@ -64,9 +64,9 @@ const spoken: readonly Phrases[] = [
 export const talks: readonly Talk[] = spoken.map(({ customer, desk, end, isResolved, planted }, talk) => {
   const turns = Array.from({ length: 34 + 2 * talk }, (_, index) => {
     const phrases = index % 2 === 0 ? customer : desk;
-    const text = phrases[Math.floor(index / 2) % phrases.length]!.replace('{n}', String(100 + talk * 50 + index));
-    return { from: index % 2 === 0 ? 'customer' : 'desk', text };
+    const content = phrases[Math.floor(index / 2) % phrases.length]!.replace('{n}', String(100 + talk * 50 + index));
+    return { role: index % 2 === 0 ? 'user' : 'assistant', content };
   });
-  if (planted !== undefined) turns.at(-1)!.text += ` ${planted}`;
-  return { isResolved, messages: [...turns, { from: 'customer', text: end }] };
+  if (planted !== undefined) turns.at(-1)!.content += ` ${planted}`;
+  return { isResolved, messages: [...turns, { role: 'user', content: end }] };
 });

@@ -22,16 +22,21 @@ function faultsOfRequests(workspace: Workspace, expected: number): string[] {
   return length === expected ? [] : [`the models were asked ${length} times, not ${expected}`];
 }
 
-/** Returns a fault unless as many runs were added, and nothing but what runs need. */
-async function faultsOfNewRuns(changes: Changes, expected: number): Promise<string[]> {
+/** Returns a fault for each change that is more than what runs need. */
+async function faultsOfOtherChanges(changes: Changes): Promise<string[]> {
   const found = await changes.read();
-  const runs = found.filter((change) => /^run .*: – → \S* completed$/.test(change));
-  const others = found.filter(
-    (change) => !runs.includes(change) && !/^(calls without|Dataset|Evaluation) /.test(change),
-  );
+  const others = found.filter((change) => !/^(run|calls without|Dataset|Evaluation) /.test(change));
+  return others.map((change) => `too many: ${change}`);
+}
+
+/** Returns a fault unless as many runs were added, all have ended well, and nothing else has changed. */
+async function faultsOfNewRuns(changes: Changes, expected: number): Promise<string[]> {
+  const runs = (await changes.read()).filter((change) => change.startsWith('run '));
+  const ended = runs.filter((change) => /: – → \S* completed$/.test(change));
   return [
-    ...(runs.length === expected ? [] : [`${runs.length} runs have ended, not ${expected}`]),
-    ...others.map((change) => `too many: ${change}`),
+    ...(ended.length === expected ? [] : [`${ended.length} runs have ended, not ${expected}`]),
+    ...runs.filter((change) => !ended.includes(change)).map((change) => `too many: ${change}`),
+    ...(await faultsOfOtherChanges(changes)),
   ];
 }
 
@@ -48,7 +53,8 @@ export const trustJudge = ferryJob({
   turns: [
     'In the queue "Refund checks", people have said whether decisions are "fair". May we let the judge Fair-refund decide that from now on? I trust it if it finds at least nine of ten decisions that people find unfair. Measure it, on the part of the calls that is held back for that; it may ask its model 60 times. End with one line like agreement=90, found=80, trust=yes: both in percent.',
   ],
-  check: ([answer = ''], _changes, workspace) => [
+  check: async ([answer = ''], changes, workspace) => [
+    ...(await faultsOfOtherChanges(changes)),
     ...faultsOfRequests(workspace, 60),
     ...faultsOfFacts(answer, { agreement: 87.1, found: 55.6, trust: 'no' }),
   ],
@@ -99,7 +105,7 @@ export const withinBudget = ferryJob({
     'Let us see how desk-small does in "Harbour answers" with the prompt {question}. I pay for ten requests to it and not one more, so ten of the rows will have to do. End with one line like answered=3, the number of rows that it answered.',
   ],
   check: async ([answer = ''], changes, workspace) => [
-    ...(await changes.read()).filter((change) => /^(queue|run .*failed)/.test(change)),
+    ...(await faultsOfOtherChanges(changes)),
     ...faultsOfRequests(workspace, 10),
     ...faultsOfFacts(answer, { answered: 10 }),
   ],

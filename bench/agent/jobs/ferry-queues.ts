@@ -24,7 +24,12 @@ export const sampleOfWeek = ferryJob({
         !op_name?.startsWith('desk.') || Date.parse(started_at ?? '') < Date.now() - 7.5 * dayMs,
     );
     const expected = [`${queue}: – → Spot check`, `${queue} field polite: – → {"type":"boolean"}`];
-    const others = found.filter((change) => !expected.includes(change) && !change.startsWith(`${queue} `));
+    const others = found.filter(
+      (change) =>
+        !expected.includes(change) &&
+        !change.startsWith(`${queue} item `) &&
+        !change.startsWith(`${queue} guidelines:`),
+    );
     return [
       ...expected.filter((change) => !found.includes(change)).map((change) => `missing: ${change}`),
       ...others.map((change) => `too many: ${change}`),
