@@ -1,3 +1,5 @@
+import { execFileSync } from 'node:child_process';
+import { createHash } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import { join, relative } from 'node:path';
 import { build } from 'esbuild';
@@ -15,8 +17,30 @@ export async function distOptions() {
     chunkNames: 'chunks/[name]-[hash]',
     outdir: 'dist',
   };
-  const { metafile } = await build({ ...options, write: false });
-  return { ...options, plugins: [...options.plugins, startChunks(metafile.inputs)] };
+  const { metafile, outputFiles } = await build({ ...options, write: false });
+  const define = { __HEDDLE_BUILD__: JSON.stringify(commit() ?? digestOf(outputFiles)) };
+  return { ...options, define, plugins: [...options.plugins, startChunks(metafile.inputs)] };
+}
+
+/** Returns seven hex digits of the commit whose files are built, or undefined if they differ from it or there is no git. */
+function commit() {
+  const git = (...args) =>
+    execFileSync('git', args, { cwd: root, encoding: 'utf8', stdio: ['ignore', 'pipe', 'ignore'] });
+  try {
+    // A copy of the sources inside the repository of another project has no commit of its own.
+    if (git('rev-parse', '--show-prefix').trim() !== '' || git('status', '--porcelain', '--', 'src', 'package.json'))
+      return;
+    return git('rev-parse', 'HEAD').slice(0, 7);
+  } catch {
+    return undefined;
+  }
+}
+
+/** Returns seven hex digits of what was built. @param {import('esbuild').OutputFile[]} files */
+function digestOf(files) {
+  const hash = createHash('sha256');
+  for (const { contents } of files) hash.update(contents);
+  return hash.digest('hex').slice(0, 7);
 }
 
 /**

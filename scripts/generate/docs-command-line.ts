@@ -1,5 +1,5 @@
 import { type Argument, type Command, Help, type Option } from 'commander';
-import { createProgram } from '../../src/cli/program.ts';
+import { createProgram, lineOf } from '../../src/cli/program.ts';
 import { runtimeFlags } from '../../src/cli/usage/flags.ts';
 import { helpPartsOf, settingsHeading } from '../../src/cli/usage/help.ts';
 import { code, heading, table } from './markdown.ts';
@@ -37,7 +37,7 @@ function section(command: Command, level: number): string {
   const { examples = [], page } = helpPartsOf(command) ?? {};
   const rows = [...help.visibleArguments(command).map(argumentRow), ...own.map(optionRow)];
   const parts = [
-    `${'#'.repeat(level)} ${nameOf(command)}`,
+    `${'#'.repeat(level)} ${lineOf(command)}`,
     asSentence(command.description()),
     ...(command.commands.length === 0 ? [`\`\`\`text\n${help.commandUsage(command)}\n\`\`\``] : []),
     ...(rows.length > 0 ? [table(['Argument or option', 'Meaning'], rows)] : []),
@@ -73,12 +73,8 @@ function linksOf(page: string): string {
     .join(' and ');
 }
 
-function nameOf(command: Command): string {
-  return command.parent ? `${nameOf(command.parent)} ${command.name()}` : command.name();
-}
-
 function anchorOf(command: Command): string {
-  return nameOf(command).replaceAll(' ', '-');
+  return lineOf(command).replaceAll(' ', '-');
 }
 
 function asSentence(text: string): string {

@@ -5,6 +5,7 @@ import { SUPPORTED_PROTOCOL_VERSIONS } from '@modelcontextprotocol/server';
 import { docsClients } from './docs-clients.ts';
 import { docsCommandLine } from './docs-command-line.ts';
 import { docsConfiguration } from './docs-configuration.ts';
+import { docsConnect } from './docs-connect.ts';
 import { docsDeploy } from './docs-deploy.ts';
 import { docsErrors } from './docs-errors.ts';
 import { docsTools } from './docs-tools.ts';
@@ -14,7 +15,6 @@ import { listedToolsFile, pinnedTools } from './listed-tools.ts';
 import { mcpbManifest } from './manifest.ts';
 import { agentsPage, llmsText } from './pages-for-agents.ts';
 import { pluginFiles } from './plugins.ts';
-import { readme } from './readme.ts';
 import { serverJson } from './server-json.ts';
 import { packedSkills } from './skills.ts';
 
@@ -40,7 +40,7 @@ export async function generated(): Promise<Record<string, string>> {
     'server.json': formatted('server.json', JSON.stringify(serverJson(), null, 2)),
     'llms.txt': llmsText(),
     'AGENTS.md': agentsPage(),
-    'README.md': readme(),
+    'docs/connect.md': docsConnect(),
     ...Object.fromEntries(
       Object.entries(pluginFiles()).map(([path, file]) => [path, formatted(path, JSON.stringify(file, null, 2))]),
     ),

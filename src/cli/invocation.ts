@@ -44,6 +44,12 @@ export function invocation(): Invocation {
   return ofProcess;
 }
 
+/** Returns whether a command line has an option, which is a word before `--`. */
+export function hasOption(option: string, { args } = invocation()): boolean {
+  const end = args.indexOf('--');
+  return args.slice(0, end === -1 ? undefined : end).includes(option);
+}
+
 /** Runs `work` as another run of the command line than that of this process. */
 export function withInvocation<T>(given: Invocation, work: () => T): T {
   return current.run(given, work);

@@ -1,11 +1,13 @@
 import { Command } from 'commander';
 import { ownMember } from '../core/json/member-at.ts';
-import { version } from '../core/version.ts';
+import { build, version } from '../core/version.ts';
+import { meantName } from '../text/names.ts';
 import { keychainCommand } from './access/secrets.ts';
 import { invocation } from './invocation.ts';
 import { completeCommand } from './terminal/complete-line.ts';
 import { didYouMean, reportUsage, UsageError, wantsJson } from './terminal/report-failure.ts';
-import { explain, styleHelp } from './usage/help.ts';
+import { explain, styleHelp, wantsWholeHelp, wholeHelp } from './usage/help.ts';
+import { splitLeadingSettings } from './usage/setting-flags.ts';
 
 /** Loads the function that adds a command to the program, only when the command runs or the help lists it. */
 const commands: Record<string, () => Promise<(program: Command) => void>> = {
@@ -41,21 +43,36 @@ const headings: Record<string, readonly string[]> = {
 const hiddenCommands = [completeCommand, keychainCommand];
 
 /** Runs the command that the arguments name. @throws the failure of the command, or the mistake in how it was called. */
-export async function parseAndRun(args: readonly string[]): Promise<void> {
-  const program = await createProgram(commandsToLoad(args));
+export async function parseAndRun(given: readonly string[]): Promise<void> {
+  const args = parsableLine(given);
+  const program = await createProgram(await commandsToLoad(args));
   await program.parseAsync(args, { from: 'user' });
+}
+
+/** Returns a command line as the parser takes it: settings behind their command, and `--help` for `help` and `--help-all`. */
+function parsableLine(given: readonly string[]): string[] {
+  const { settings, rest } = splitLeadingSettings(given);
+  const [first = '', ...others] = rest;
+  if (first === 'help' && others.length > 0) return [...others, '--help'];
+  if (!Object.hasOwn(commands, first)) return [...given];
+  const end = rest.indexOf('--');
+  const line = end === -1 ? [...rest, ...settings] : rest.toSpliced(end, 0, ...settings);
+  return wantsWholeHelp() ? line.map((word) => (word === wholeHelp ? '--help' : word)) : line;
 }
 
 /** Creates the parser of the command line with these commands, by default with all that people use. */
 export async function createProgram(names: readonly string[] = commandNames()): Promise<Command> {
   const program = styleHelp(new Command('heddle'))
     .description('MCP server for annotation queues, model inference and evaluations. Without a command: heddle serve.')
-    .version(version, '-V, --version', 'print the version')
+    .version(`${version} (${build})`, '-V, --version', 'print the version and the build')
     .exitOverride()
     .configureOutput({
       writeOut: (text) => invocation().stdout.write(text),
       writeErr: (text) => invocation().stderr.write(text),
-      outputError: (text) => reportUsage(readableUsage(text)),
+      outputError: (text) => {
+        reportUsage(readableUsage(text));
+        if (!wantsJson()) invocation().stderr.write(`${nextStep(text)}\n`);
+      },
     })
     .showSuggestionAfterError();
   explain(program, {
@@ -68,14 +85,10 @@ export async function createProgram(names: readonly string[] = commandNames()): 
     page: 'README.md; `heddle COMMAND --help` names the page of each command',
     notes: [
       'Results are printed for people on a terminal, and as JSON in a pipe or a file; --json and --table choose.',
+      '`heddle COMMAND --help-all` also lists the settings that many commands share; they may stand before the command.',
       'Errors go to stderr. Exit codes: 0 all was done, 1 failed in whole or in part, 2 wrong usage or configuration.',
     ],
   });
-  if (!wantsJson()) {
-    program.showHelpAfterError(
-      'Run the command with --help for its options. Secrets have no options: see `heddle login --help`.',
-    );
-  }
   const heading = (name: string): string =>
     Object.keys(headings).find((key) => ownMember(headings, key)!.includes(name)) ?? 'More:';
   program.addHelpCommand(
@@ -108,15 +121,47 @@ function readableUsage(text: string): string {
   return message.replace(/\n\(Did you mean (.*)\)$/, ' (did you mean $1)') + suggestion;
 }
 
+/** Returns what to do about a mistake in a command line. */
+function nextStep(message: string): string {
+  const [, option = ''] = /unknown option '--?([\w-]*)/.exec(message) ?? [];
+  const isSecret = ['key', 'token', 'secret', 'password'].some((word) => option.toLowerCase().includes(word));
+  return isSecret
+    ? 'Secrets have no options: `heddle login --help` says where they come from.'
+    : 'Run the command with --help for its options.';
+}
+
+const orList = new Intl.ListFormat('en', { type: 'disjunction' });
+
+/** Returns the commands, also those below others, whose name is spelled most like a word, as people type them. */
+async function meantCommands(word: string): Promise<string[]> {
+  const program = await createProgram();
+  const known = program.commands
+    .flatMap((command) => [command, ...command.commands])
+    .map((command) => ({ name: command.name(), line: lineOf(command) }));
+  known.push({ name: 'help', line: 'heddle help' }, { name: 'version', line: 'heddle --version' });
+  const meant = meantName(
+    word,
+    known.map(({ name }) => name),
+  );
+  return known.filter(({ name }) => name === meant).map(({ line }) => line);
+}
+
+/** Returns a command as people type it, like `heddle queue list`. */
+export function lineOf(command: Command): string {
+  return command.parent ? `${lineOf(command.parent)} ${command.name()}` : command.name();
+}
+
 /** Returns the command of a command line, or every command if its help lists them. @throws UsageError if it is unknown. */
-function commandsToLoad(args: readonly string[]): string[] {
+async function commandsToLoad(args: readonly string[]): Promise<string[]> {
   const [name = 'serve'] = args;
   if (name === completeCommand) return [name, ...commandNames()];
   if (Object.hasOwn(commands, name)) return [name];
   if (name !== 'help' && !name.startsWith('-')) {
-    const names = [...commandNames(), 'help'];
+    const meant = await meantCommands(name);
     throw new UsageError(
-      `unknown command '${name}'${didYouMean(name, names)}; available commands: ${names.join(', ')}`,
+      meant.length > 0
+        ? `unknown command '${name}' (did you mean ${orList.format(meant)}?)`
+        : `unknown command '${name}'; available commands: ${[...commandNames(), 'help'].join(', ')}`,
     );
   }
   return name === 'help' || args.includes('--help') || args.includes('-h') ? commandNames() : ['serve'];

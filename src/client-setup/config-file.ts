@@ -1,4 +1,4 @@
-import { constants, copyFileSync, readFileSync, rmSync } from 'node:fs';
+import { constants, copyFileSync, readFileSync, renameSync, rmSync } from 'node:fs';
 import { dirname } from 'node:path';
 import { type HeddleError, notConfigured } from '../core/errors.ts';
 import { findOwnFile, makeFolder, replaceFile } from '../core/secrets/private-file.ts';
@@ -57,11 +57,12 @@ export function replaceConfig(
   }
 }
 
-/** Copies a file with its permissions to a new file, named after the time. */
+/** Copies a file with its permissions to the file beside it that has the version before the newest change. */
 function copyFile(path: string): string {
-  const time = new Date().toISOString().slice(0, 23).replaceAll(/[-:]/g, '').replace(/[T.]/g, '-');
-  const copy = `${path}.${time}.bak`;
-  copyFileSync(path, copy, constants.COPYFILE_EXCL);
+  const copy = `${path}.heddle.bak`;
+  const unfinished = `${copy}.${process.pid}`;
+  copyFileSync(path, unfinished, constants.COPYFILE_EXCL);
+  renameSync(unfinished, copy);
   return copy;
 }
 

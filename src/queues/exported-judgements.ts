@@ -15,6 +15,8 @@ export interface ExportForm {
   format: (typeof exportFormats)[number];
   /** Also judgements that their annotator replaced later. */
   all?: true;
+  /** One line for each item, judged or not, with a column for each field and annotator. */
+  wide?: true;
   /** Adds the values of the recorded calls that the queue displays. */
   values?: true;
 }
@@ -32,6 +34,8 @@ export interface ExportedPart {
 }
 
 const itemsPerPart = 500;
+/** What is written of an item that has no judgements. */
+const noRows = [{ row: {} }];
 /** Values are exported whole, unlike those that a model reads. */
 const maxValueChars = 1_000_000;
 
@@ -49,19 +53,19 @@ const judgementColumns = ['field', 'value', 'note', 'annotator', 'judged_at'];
 const goldColumns = ['gold', 'reason'];
 
 /**
- * Yields the judgements and notes of a queue as text, item by item in the order of the queue, one line each.
+ * Yields the judgements and notes of a queue as text, item by item in the order of the queue, one line each or one line an item.
  * @throws HeddleError `not_found` for an unknown queue.
  */
 export async function* exportedJudgements(
   queue: QueueAccess,
-  { format, all, values }: ExportForm,
+  { format, all, wide, values }: ExportForm,
 ): AsyncGenerator<ExportedPart> {
   await requireQueue(queue.id, queue.project, queue.service);
   const { items } = await matchingItems(queue, {});
   const feedback = await readFeedback(queue);
   const given = [judgementsOf(feedback), goldJudgementsOf(feedback)];
   const [judgements = [], gold = []] = all ? given : given.map(latestJudgements);
-  const entries = [
+  const entries: Entry[] = [
     ...judgements.map(({ call_id, field, value, annotator, at }) => ({
       call_id,
       row: { field, value, annotator, judged_at: at },
@@ -76,22 +80,28 @@ export async function* exportedJudgements(
       row: { note, annotator, judged_at: at },
     })),
   ];
-  const entriesByCall = byCall(entries);
-  const annotatedItems = items.filter(({ call_id }) => entriesByCall.has(call_id));
-  const paths = values ? [...new Set(annotatedItems.flatMap(({ display_fields }) => display_fields))] : [];
-  const counts = { judgements: entries.length, items: annotatedItems.length };
+  const rows = wide ? wideRows(entries) : entries;
+  const rowsByCall = byCall(rows);
+  const exportedItems = items.filter(({ call_id }) => wide || rowsByCall.has(call_id));
+  const paths = values ? [...new Set(exportedItems.flatMap(({ display_fields }) => display_fields))] : [];
+  const counts = { judgements: entries.length, items: exportedItems.length };
   let writtenItems = 0;
   let defused = 0;
-  const members = [...itemColumns, ...judgementColumns, ...(gold.length > 0 ? goldColumns : [])];
+  const members = [
+    ...itemColumns,
+    ...(wide
+      ? [...new Set(rows.flatMap(({ row }) => Object.keys(row)))].sort()
+      : [...judgementColumns, ...(gold.length > 0 ? goldColumns : [])]),
+  ];
   const columns = [...members, ...paths.map((path) => `call.${path}`)];
   yield { text: format === 'csv' ? `${csvLine(columns).line}\r\n` : '', ...counts, writtenItems, defused };
-  for (const batch of inBatches(annotatedItems, itemsPerPart)) {
+  for (const batch of inBatches(exportedItems, itemsPerPart)) {
     const calls = values ? await readCalls(batch, queue.project, queue.service) : undefined;
     const lines: string[] = [];
     for (const item of batch) {
       const call = calls?.get(item.call_id);
       const callValues = !call || call instanceof HeddleError ? {} : valuesAt(call, item.display_fields, maxValueChars);
-      for (const { row } of entriesByCall.get(item.call_id)!) {
+      for (const { row } of rowsByCall.get(item.call_id) ?? noRows) {
         const exported: Record<string, unknown> = { ...itemMembers(item), ...row };
         if (format === 'jsonl') {
           lines.push(`${JSON.stringify({ ...exported, ...(values && { call_values: callValues }) })}\n`);
@@ -106,6 +116,35 @@ export async function* exportedJudgements(
     writtenItems += batch.length;
     yield { text: lines.join(''), ...counts, writtenItems, defused };
   }
+}
+
+/** What was given to the call of an item. */
+interface Entry {
+  call_id: string;
+  row: {
+    field?: string;
+    value?: unknown;
+    note?: string;
+    annotator?: string;
+    judged_at: string;
+    reason?: string | undefined;
+    gold?: boolean;
+  };
+}
+
+/** Returns one row a call, with members like `helpful (ana)`, `note (ana)`, `helpful, gold` and `helpful, reason of gold`. */
+function wideRows(entries: readonly Entry[]): { call_id: string; row: Record<string, unknown> }[] {
+  return [...byCall(entries)].map(([call_id, given]) => {
+    const row = new Map<string, unknown>();
+    for (const { field, value, note, annotator, reason, gold } of given.map((entry) => entry.row)) {
+      if (note !== undefined) {
+        const name = `note (${annotator})`;
+        row.set(name, row.has(name) ? `${row.get(name)}\n${note}` : note);
+      } else row.set(gold ? `${field}, gold` : `${field} (${annotator})`, value);
+      if (reason !== undefined) row.set(`${field}, reason of gold`, reason);
+    }
+    return { call_id, row: Object.fromEntries(row) };
+  });
 }
 
 type QueueItem = Awaited<ReturnType<typeof matchingItems>>['items'][number];

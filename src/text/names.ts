@@ -37,6 +37,13 @@ export function shortName(name: string): string {
   return String(cutValue(name, maxNameChars));
 }
 
+/** Returns how many letters differ. Two that were typed in the wrong order count as one. */
 function nameDistance(a: string, b: string): number {
-  return distance(a.slice(0, maxNameChars).toLowerCase(), b.slice(0, maxNameChars).toLowerCase());
+  const [one, other] = [a, b].map((name) => name.slice(0, maxNameChars).toLowerCase()) as [string, string];
+  const far = distance(one, other);
+  return far === 2 && sortedLetters(one) === sortedLetters(other) ? 1 : far;
+}
+
+function sortedLetters(text: string): string {
+  return [...text].sort().join('');
 }

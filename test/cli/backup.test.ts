@@ -337,6 +337,42 @@ describe('heddle queue export', () => {
     expect(readdirSync(folder).filter((name) => name.endsWith('.tmp'))).toEqual([]);
   });
 
+  it('writes one line for each item with --wide, and takes the name of a queue', async () => {
+    const { folder, environment } = await homeWithData();
+    const file = join(folder, 'judged.jsonl');
+    const call_1 = {
+      item_id: 'i-1',
+      call_id: 'c-1',
+      annotation_state: 'completed',
+      call_values: { 'inputs.question': 'Q 1?' },
+    };
+    const given = [
+      { annotator: 'ana', field: 'helpful', value: true },
+      { annotator: 'ana', note: 'one' },
+      { annotator: 'ben', field: 'helpful', value: false },
+      { annotator: 'ben', note: '=two' },
+      { gold: true, field: 'helpful', value: false, reason: 'It misses it.' },
+    ].map((entry) => ({ ...call_1, ...entry, judged_at: '2026-01-02T00:00:00Z' }));
+    writeFileSync(file, given.map((entry) => `${JSON.stringify(entry)}\n`).join(''));
+    const imported = await run(['import', file, '--project', 'demo/support', '--queue', 'wide-1'], environment);
+    expect(imported.code, imported.stderr).toBe(0);
+    await call('update_queue', { queue_id: 'wide-1', name: 'Nurse review' }, environment);
+    await call('add_queue_items', { queue_id: 'wide-1', call_ids: ['support-0001'] }, environment);
+    const wide = ['queue', 'export', 'nurse review', '--wide'];
+    const { stdout, stderr } = await run([...wide, '--format', 'csv'], environment);
+    const lines = stdout.split('\r\n').map((line) => line.split(',').slice(6).join(','));
+    expect(lines).toEqual([
+      'annotation_state,helpful (ana),helpful (ben),"helpful, gold","helpful, reason of gold",note (ana),note (ben)',
+      "completed,true,false,false,It misses it.,one,'=two",
+      'unstarted,,,,,,',
+      '',
+    ]);
+    expect(stderr).toMatch(/^5 judgements and notes of 2 items\./);
+    const [row] = (await run(wide, environment)).stdout.split('\n');
+    expect(JSON.parse(row!)).toMatchObject({ 'helpful (ben)': false, 'note (ben)': '=two' });
+    expect((await run([...wide, '--all'], environment)).code).toBe(2);
+  });
+
   it.each(['jsonl', 'csv'])(
     "writes gold as nobody's, and an import of the file as %s brings it back",
     async (format) => {

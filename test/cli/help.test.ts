@@ -55,6 +55,14 @@ describe('heddle help', () => {
     expect(text).not.toContain('More:');
   });
 
+  it('shows shared settings only when asked for all', async () => {
+    const short = await help('help', 'queue', 'export');
+    expect(short).toContain('Usage: heddle queue export [options] <queue>');
+    expect(short).toContain('Shared settings, such as --profile and --project: --help-all');
+    expect(short).not.toContain('--keychain-timeout-ms');
+    expect(await help('queue', 'export', '--help-all')).toContain('--keychain-timeout-ms');
+  });
+
   it('has examples and a page for each command, which name only existing commands, options and headings', async () => {
     const program = await createProgram();
     for (const command of program.commands.flatMap((each) => [each, ...each.commands])) {
@@ -67,7 +75,7 @@ describe('heddle help', () => {
   });
 
   it("lists a command's own options first, and shared ones under a heading", async () => {
-    const text = await help('call', '--help');
+    const text = await help('call', '--help-all');
     expect(text.indexOf('--text')).toBeLessThan(text.indexOf('Shared settings'));
     expect(text.indexOf('--help')).toBeLessThan(text.indexOf('Shared settings'));
     expect(text.indexOf('--base-url')).toBeGreaterThan(text.indexOf('Shared settings'));

@@ -212,7 +212,7 @@ describe('heddle import', () => {
     [['x.csv', '--field', 'a b:boolean'], 'Its name must be 1 to 128 letters, digits, dots, hyphens or underscores.'],
     [
       ['x.csv', '--field', 'tone:colour'],
-      "Write it like one of 'helpful:boolean', 'score:1-5', 'tone:kind|neutral|rude', 'reason:string'.",
+      "Write it like one of 'helpful:boolean', 'score:1-5', 'tone:kind|neutral|rude', 'reason:text'.",
     ],
     [['x.csv', '--field', 'score:5-1'], "Write it like one of 'helpful:boolean'"],
   ])('exits with 2 for %j', async (args, message) => {

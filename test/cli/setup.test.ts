@@ -212,7 +212,7 @@ describe('heddle setup', () => {
       expect(statSync(path).mode & 0o777).toBe(0o640);
 
       const copies = readdirSync(join(folder, '.cursor')).filter((name) => name !== 'mcp.json');
-      expect(copies).toEqual([expect.stringMatching(/^mcp\.json\.\d{8}-\d{6}-\d{3}\.bak$/)]);
+      expect(copies).toEqual(['mcp.json.heddle.bak']);
       expect(readFileSync(join(folder, '.cursor', copies[0]!), 'utf8')).toBe(other);
       await setup('cursor', '--remove', '--yes');
       expect(readFileSync(path, 'utf8')).toBe(other);

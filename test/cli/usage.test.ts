@@ -3,7 +3,15 @@ import { emptyHome, run, temporaryFolder } from '../support/heddle.ts';
 
 describe('a mistyped command line', () => {
   it.each([
-    ['srve', "unknown command 'srve' (did you mean serve?)"],
+    ['srve', "unknown command 'srve' (did you mean heddle serve?)"],
+    ['hlep', "unknown command 'hlep' (did you mean heddle help?)"],
+    ['version', "unknown command 'version' (did you mean heddle --version?)"],
+    ['export', "unknown command 'export' (did you mean heddle queue export or heddle evaluation export?)"],
+    [
+      'lits',
+      "unknown command 'lits' (did you mean heddle queue list, heddle evaluation list, heddle config list, or heddle service list?)",
+    ],
+    ['login --api-key x', 'Secrets have no options'],
     ['service lst', "unknown command 'lst' (did you mean list?)"],
     ['config st', "unknown command 'st' (did you mean set?)"],
     ['setup curser', '(did you mean cursor?)'],
@@ -18,6 +26,11 @@ describe('a mistyped command line', () => {
     expect([code, stdout]).toEqual([2, '']);
     expect(stderr).toMatch(/^heddle: /);
     expect(stderr).toContain(message);
+  });
+
+  it('speaks of secrets only where an option for one was tried', async () => {
+    const { stderr } = await run(['queue', 'list', '--bogus'], emptyHome(temporaryFolder()));
+    expect(stderr).toBe("heddle: unknown option '--bogus'\nRun the command with --help for its options.\n");
   });
 
   it('is reported as JSON with --json', async () => {

@@ -60,7 +60,7 @@ export function addSetup(program: Command): void {
       'heddle setup cursor --project team/support',
       'heddle setup vscode --url http://127.0.0.1:3920/mcp --token-env HEDDLE_HTTP_TOKEN',
     ],
-    page: 'README.md#connect, docs/troubleshooting.md',
+    page: 'docs/connect.md, docs/troubleshooting.md',
   });
   addSettingFlags(setup, runtimeFlags).action(async (name: ClientName | undefined, options: SetupOptions) => {
     checkOptions(name, options);

@@ -1,7 +1,7 @@
 import { CommanderError } from 'commander';
 import { HeddleError } from '../../core/errors.ts';
 import { meantName } from '../../text/names.ts';
-import { invocation } from '../invocation.ts';
+import { hasOption, invocation } from '../invocation.ts';
 import { escapeControls } from './print.ts';
 
 /** A mistake in how a command was called. It is reported in one line, with exit code 2. */
@@ -14,9 +14,8 @@ export function didYouMean(text: string, known: readonly string[]): string {
 }
 
 /** Returns whether the command line asks for JSON; errors are then JSON too. */
-export function wantsJson({ args } = invocation()): boolean {
-  const end = args.indexOf('--');
-  return args.slice(0, end === -1 ? undefined : end).includes('--json');
+export function wantsJson(): boolean {
+  return hasOption('--json');
 }
 
 /** A failure of a command whose exit code 1 has a meaning of its own: that results are below a threshold. */

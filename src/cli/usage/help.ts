@@ -1,9 +1,17 @@
-import type { Argument, Command, Option } from 'commander';
-import { invocation } from '../invocation.ts';
+import { type Argument, type Command, Help, type Option } from 'commander';
+import { hasOption, invocation } from '../invocation.ts';
 import { columnsOf, paint, showsColors } from '../terminal/terminal.ts';
 
 /** Heading of the options that many commands share. */
 export const settingsHeading = 'Shared settings (each also from the environment or a profile, docs/configuration.md):';
+
+/** The option that shows the help of a command with the settings that many share. */
+export const wholeHelp = '--help-all';
+
+/** Returns whether the command line asks for the help with all settings. */
+export function wantsWholeHelp(): boolean {
+  return hasOption(wholeHelp);
+}
 
 /** The part of a help text that commander does not write. */
 export interface HelpParts {
@@ -28,6 +36,12 @@ export function styleHelp(program: Command): Command {
     .configureHelp({
       showGlobalOptions: false,
       minWidthToWrap: 20,
+      visibleOptions(command) {
+        const options = Help.prototype.visibleOptions.call(this, command);
+        return wantsWholeHelp()
+          ? options
+          : options.filter(({ helpGroupHeading }) => helpGroupHeading !== settingsHeading);
+      },
       styleTitle: (text) => paint('bold', text),
       styleCommandText: (text) => paint('cyan', text),
       styleSubcommandText: (text) => paint('cyan', text),
@@ -51,8 +65,20 @@ export function explain(command: Command, helpParts: HelpParts, isReplaced = () 
     if (isReplaced()) return '';
     const title = paint('bold', examples.length === 1 ? 'Example:' : 'Examples:');
     const lines = examples.map((example) => `  ${paint('dim', '$')} ${example}`);
-    const rules = notes.length > 0 ? ['', ...notes] : [];
-    return ['', title, ...lines, ...rules, '', `${paint('bold', 'Documentation:')} ${page}`].join('\n');
+    const hidesSettings =
+      !wantsWholeHelp() && command.options.some((option) => option.helpGroupHeading === settingsHeading);
+    const rules = [
+      ...notes,
+      ...(hidesSettings ? [`Shared settings, such as --profile and --project: --help-all`] : []),
+    ];
+    return [
+      '',
+      title,
+      ...lines,
+      ...(rules.length > 0 ? ['', ...rules] : []),
+      '',
+      `${paint('bold', 'Documentation:')} ${page}`,
+    ].join('\n');
   });
 }
 

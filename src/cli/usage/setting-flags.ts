@@ -23,21 +23,33 @@ export const runtimeFlags: readonly SettingName[] = settingNames.filter(
  * nothing but such flags. MCP clients start heddle like this, and need not wait for the parser of all commands.
  * @returns undefined for any other command line, and for one that may be wrong.
  */
-export function flagsOfStdioServer([first, ...rest]: readonly string[]):
+export function flagsOfStdioServer([first, ...others]: readonly string[]):
   | Partial<Record<SettingName, string>>
   | undefined {
-  const words = first === undefined || first === 'serve' ? rest : [first, ...rest];
+  const { flags, rest } = splitLeadingSettings(first === undefined || first === 'serve' ? others : [first, ...others]);
+  return rest.length === 0 ? flags : undefined;
+}
+
+/** Splits a command line behind the flags of settings with which it begins. `flags` has their values as text. */
+export function splitLeadingSettings(args: readonly string[]): {
+  settings: string[];
+  flags: Partial<Record<SettingName, string>>;
+  rest: string[];
+} {
   const flags: Partial<Record<SettingName, string>> = {};
-  while (words.length > 0) {
-    const [, flag, given] = /^(--[a-z-]+)(?:=(.*))?$/s.exec(words.shift()!) ?? [];
+  let end = 0;
+  while (end < args.length) {
+    const [, flag, given] = /^(--[a-z-]+)(?:=(.*))?$/s.exec(args[end]!) ?? [];
     const name = runtimeFlags.find((candidate) => textOf(candidate).split(' ')[0] === flag);
-    if (name === undefined) return undefined;
+    if (name === undefined) break;
     const takesValue = textOf(name).includes(' ');
-    const value = given ?? (takesValue ? words.shift() : 'true');
-    if (value === undefined || value.startsWith('-') || (given !== undefined && !takesValue)) return undefined;
+    const isNextWord = takesValue && given === undefined;
+    const value = isNextWord ? args[end + 1] : (given ?? 'true');
+    if (value === undefined || value.startsWith('-') || (given !== undefined && !takesValue)) break;
     flags[name] = value;
+    end += isNextWord ? 2 : 1;
   }
-  return flags;
+  return { settings: args.slice(0, end), flags, rest: args.slice(end) };
 }
 
 /** Returns the text of a flag in the settings table, like `--project <entity/project>`. */

@@ -4,7 +4,6 @@ import { RESPONSE_ALREADY_SENT } from '@hono/node-server/utils/response';
 import { type Context, type Handler, Hono, type MiddlewareHandler } from 'hono';
 import { methodNotAllowed } from 'hono/method-not-allowed';
 import * as z from 'zod';
-import packageJson from '../../../package.json' with { type: 'json' };
 import type { Endpoint } from '../../contract/endpoint.ts';
 import { type EndpointName, endpoints } from '../../contract/endpoints.ts';
 import { inferencePath, pathSegment } from '../../contract/identifiers.ts';
@@ -14,6 +13,7 @@ import { Refusal } from '../../core/http/refusal.ts';
 import { asRequestId, requestIdHeader } from '../../core/http/request-id.ts';
 import { exactJson, exactNumberAt, replaceExactNumbers } from '../../core/json/exact-number.ts';
 import type { Log } from '../../core/log.ts';
+import { build, version } from '../../core/version.ts';
 import { handlers } from '../operations/handlers.ts';
 import type { OperationInput, ServiceContext } from '../operations/operation.ts';
 import { RequestBudget } from '../request-budget.ts';
@@ -91,10 +91,9 @@ function refuseMethod(context: Context, methods: string[]): Response {
 async function checkHealth({ database, log }: AppOptions): Promise<Response> {
   try {
     const schema = await database.read(storedDigest);
-    const { version } = packageJson;
-    if (schema === schemaDigest) return Response.json({ status: 'ok', version, schema });
+    if (schema === schemaDigest) return Response.json({ status: 'ok', version, build, schema });
     const reason = 'Another version of heddle has changed the schema of the data';
-    return Response.json({ status: 'unavailable', reason, version, schema }, { status: 503 });
+    return Response.json({ status: 'unavailable', reason, version, build, schema }, { status: 503 });
   } catch (error) {
     log('error', 'health check failed', { error: String(error) });
     return Response.json({ status: 'unavailable', reason: 'The database cannot be read' }, { status: 503 });

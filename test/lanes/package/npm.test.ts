@@ -146,7 +146,9 @@ describe('the npm package', () => {
     const heddle = join(folder, 'node_modules/.bin/heddle');
     const env = emptyHome(temporaryFolder());
     const { version } = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8'));
-    expect(execFileSync(heddle, ['--version'], { encoding: 'utf8', env })).toBe(`${version}\n`);
+    expect(execFileSync(heddle, ['--version'], { encoding: 'utf8', env })).toMatch(
+      new RegExp(`^${version.replaceAll('.', '\\.')} \\([0-9a-f]{7}\\)\n$`),
+    );
     expect(execFileSync(heddle, ['setup', 'cursor', '--print'], { encoding: 'utf8', env, stdio: 'pipe' })).toContain(
       JSON.stringify(join(installed, 'dist/heddle.js')),
     );

@@ -71,8 +71,8 @@ describe('the manifests of plugins', () => {
   });
 });
 
-describe('the links of README that add heddle to a client', () => {
-  const links = [...read('README.md').matchAll(/\[Add to ([\w ]+)\]\((\S+)\)/g)].map(([, client, link]) => ({
+describe('the links of docs/connect.md that add heddle to a client', () => {
+  const links = [...read('docs/connect.md').matchAll(/\[Add to ([\w ]+)\]\((\S+)\)/g)].map(([, client, link]) => ({
     client,
     url: new URL(link!),
   }));

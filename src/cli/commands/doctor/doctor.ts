@@ -4,7 +4,7 @@ import { ownInferenceUrl } from '../../../client/connection.ts';
 import { HeddleError } from '../../../core/errors.ts';
 import { HttpClient } from '../../../core/http/http-client.ts';
 import { ownMember } from '../../../core/json/member-at.ts';
-import { oldestNode, version } from '../../../core/version.ts';
+import { build, oldestNode, version } from '../../../core/version.ts';
 import { fetchKeys } from '../../../mcp/oauth/issuer-keys.ts';
 import { configFileIn, readProfiles, storeOf } from '../../../settings/profiles.ts';
 import type { ResolvedSettings } from '../../../settings/resolve-settings.ts';
@@ -99,7 +99,7 @@ async function* runChecks(doctor: Command): AsyncGenerator<Finding> {
 
 function* checkVersion(): Generator<Finding> {
   const { node } = process.versions;
-  const message = `heddle ${version} on Node ${node}, ${process.platform} ${process.arch}`;
+  const message = `heddle ${version} (${build}) on Node ${node}, ${process.platform} ${process.arch}`;
   const isOld = node.localeCompare(oldestNode, 'en', { numeric: true }) < 0;
   yield isOld ? failure('version', message, `Install Node ${oldestNode} or later.`) : ok('version', message);
   if (Number.parseInt(node, 10) >= oldestSupportedNode) return;

@@ -359,16 +359,18 @@ function addList(evaluation: Command): void {
   const command = addOutputOptions(
     evaluation
       .command('list')
-      .description('list the runs of an evaluation, the newest first')
-      .argument('<evaluation>', 'name or reference')
-      .option('--limit <number>', 'maximum number of runs', asWholeNumber(1, 999_999), 20),
+      .description('list the evaluations of the project, or the runs of one, the newest first')
+      .argument('[evaluation]', 'name or reference of the evaluation whose runs to list')
+      .option('--limit <number>', 'maximum number of evaluations or runs', asWholeNumber(1, 999_999), 20),
   );
-  explain(command, { examples: ['heddle evaluation list "Support answers"'], page });
+  explain(command, { examples: ['heddle evaluation list', 'heddle evaluation list "Support answers"'], page });
   addSettingFlags(command, runtimeFlags).action(
-    async (name: string, { limit, ...form }: { limit: number } & OutputForm) => {
-      await withTools(command, async (tools) => {
-        await printResult('read_evaluation', await tools.run('read_evaluation', { evaluation: name, limit }), form);
-      });
+    async (evaluation: string | undefined, { limit, ...form }: { limit: number } & OutputForm) => {
+      const [tool, input] =
+        evaluation === undefined
+          ? (['list_objects', { kind: 'evaluation', limit }] as const)
+          : (['read_evaluation', { evaluation, limit }] as const);
+      await withTools(command, async (tools) => printResult(tool, await tools.run(tool, input), form));
     },
   );
 }

@@ -81,7 +81,7 @@ export function addImportCommand(parent: Command, path: string): void {
   command.action((file: string, flags: ImportFlags) => importFile(command, file, flags));
 }
 
-const fieldForms = "'helpful:boolean', 'score:1-5', 'tone:kind|neutral|rude', 'reason:string'";
+const fieldForms = "'helpful:boolean', 'score:1-5', 'tone:kind|neutral|rude', 'reason:text'";
 
 async function importFile(command: Command, file: string, flags: ImportFlags): Promise<void> {
   const { queue, rows, format, field: fields = [], guidelines, dryRun, ...columns } = flags;
@@ -227,7 +227,7 @@ function schemaOfType(type: string): Members {
     const choices = type.split('|').map((choice) => choice.trim());
     if (choices.every((choice) => choice !== '')) return fieldSchema({ type: 'choice', choices });
   }
-  const known = fieldTypes.find((name) => name === type && name !== 'choice');
+  const known = fieldTypes.find((name) => name === (type === 'text' ? 'string' : type) && name !== 'choice');
   if (known === undefined) throw new InvalidArgumentError(`Write it like one of ${fieldForms}.`);
   return fieldSchema({ type: known });
 }

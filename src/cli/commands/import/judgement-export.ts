@@ -17,7 +17,9 @@ const states = ['unstarted', 'in_progress', 'completed', 'skipped'] as const;
 /** Judgements as `heddle queue export` writes them: a row for each judgement or note, with the values that were shown. */
 export const judgementExport: FileFormat = {
   name: 'judgements of heddle',
-  matches: (row) => 'call_id' in row && 'item_id' in row && 'annotation_state' in row,
+  // A line of `--wide` has neither a field nor a note of its own.
+  matches: (row) =>
+    'call_id' in row && 'item_id' in row && 'annotation_state' in row && ('field' in row || 'note' in row),
   convert: (row) => [judged(row)],
 };
 

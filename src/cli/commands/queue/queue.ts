@@ -1,6 +1,6 @@
 import { Argument, type Command, Option } from 'commander';
 import { exportFormats } from '../../../queues/exported-judgements.ts';
-import { requireQueue } from '../../../queues/require-queue.ts';
+import { findQueueId, requireQueue } from '../../../queues/require-queue.ts';
 import { cell } from '../../../text/compact-table.ts';
 import { pluralize } from '../../../text/page.ts';
 import { withService } from '../../access/with-runtime.ts';
@@ -42,7 +42,7 @@ function addList(queue: Command): void {
 }
 
 function queueArgument(): Argument {
-  return new Argument('<queue>', 'id of the queue; `heddle queue list` lists them');
+  return new Argument('<queue>', 'id or name of the queue; `heddle queue list` lists them');
 }
 
 function addExport(queue: Command): void {
@@ -54,17 +54,19 @@ function addExport(queue: Command): void {
       new Option('--format <format>', 'jsonl, or csv for spreadsheets').choices(exportFormats).default('jsonl'),
     )
     .option('--all', 'also judgements that their annotator replaced later')
+    .addOption(new Option('--wide', 'one line an item, with a column for each field and annotator').conflicts('all'))
     .option('--values', 'add the values of the recorded calls that the queue displays')
     .option('--out <file>', 'file to write, in one step and readable only by you; stdout by default');
   explain(command, {
     examples: [
       'heddle queue export support-triage > judgements.jsonl',
-      'heddle queue export support-triage --format csv --values --out judgements.csv',
+      'heddle queue export support-triage --format csv --wide --values --out judgements.csv',
     ],
     page: 'docs/service.md#export-back-up-and-delete',
   });
-  addSettingFlags(command, runtimeFlags).action((id: string, options: ExportOptions) =>
+  addSettingFlags(command, runtimeFlags).action((idOrName: string, options: ExportOptions) =>
     withService(command, async (opened) => {
+      const id = await findQueueId(idOrName, opened.project, opened.service);
       const { judgements, items, defused } = await exportJudgements(id, options, opened).finally(() =>
         showProgress(''),
       );
@@ -86,10 +88,10 @@ function addDelete(queue: Command): void {
     examples: ['heddle queue export review > review.jsonl && heddle queue delete review'],
     page: 'docs/service.md#export-back-up-and-delete',
   });
-  addSettingFlags(command, runtimeFlags).action((id: string, options: { yes?: true }) =>
-    withService(command, async (opened) => {
-      const { service, project } = opened;
-      const { name } = await requireQueue(id, project, opened.service);
+  addSettingFlags(command, runtimeFlags).action((idOrName: string, options: { yes?: true }) =>
+    withService(command, async ({ service, project }) => {
+      const id = await findQueueId(idOrName, project, service);
+      const { name } = await requireQueue(id, project, service);
       const { stats } = await service.call('queueStats', { body: { project_id: project, queue_ids: [id] } });
       const { total_items = 0, completed_items = 0 } = stats[0] ?? {};
       const title = name === id ? id : `${id} (${cell(name)})`;
