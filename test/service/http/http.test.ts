@@ -16,6 +16,7 @@ describe('embedded service over HTTP', () => {
       status: 'ok',
       version: expect.stringMatching(/^\d/),
       schema: expect.stringMatching(/^[A-Za-z0-9]{43}$/),
+      build: 'source',
     });
   });
 
