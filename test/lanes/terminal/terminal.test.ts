@@ -135,6 +135,26 @@ describe('heddle demo', () => {
     expect(readdirSync(folder).filter((name) => name.startsWith('heddle-demo-'))).toEqual([]);
   });
 
+  it('shows five steps on a terminal, and names the board for the rest', async () => {
+    const { code, screen } = await converse(['demo'], emptyHome(temporaryFolder()), []);
+    expect(code).toBe(0);
+    expect(stripVTControlCharacters(screen).match(/^\d+\. .*/gm)).toEqual([
+      '1. List the queues, and how much is left to do in each.',
+      '2. Read the newest unstarted items of a queue.',
+      '3. Record all judgements in one call.',
+      '4. Create an evaluation of a dataset with two scorers.',
+      '5. Count what was judged, by field and by state.',
+    ]);
+    expect(screen).toContain('Judge the rest yourself: `heddle board support-triage`. All steps: `heddle demo --all`.');
+  });
+
+  it('removes its folder when a reader closes the pipe', async () => {
+    const folder = temporaryFolder();
+    const line = `"${process.execPath}" "${command}" demo | head -n 1; exit "\${PIPESTATUS[0]}"`;
+    execFileSync('bash', ['-c', line], { env: emptyHome(folder, { TMPDIR: folder }) });
+    expect(readdirSync(folder).filter((name) => name.startsWith('heddle-demo-'))).toEqual([]);
+  });
+
   it('prints the steps of the demo as lines of JSON', async () => {
     const { stdout } = await runProcess(['demo'], emptyHome(temporaryFolder()));
     const steps = stdout

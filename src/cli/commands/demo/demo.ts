@@ -12,20 +12,25 @@ import { addOutputOptions, isForPeople, type OutputForm } from '../../terminal/o
 import { escapeControls, printLine } from '../../terminal/print.ts';
 import { paint, resultWidth } from '../../terminal/terminal.ts';
 import { explain } from '../../usage/help.ts';
-import steps from './steps.json' with { type: 'json' };
+import allSteps from './steps.json' with { type: 'json' };
+
+const connectStep = '\nNext: connect your own client with `heddle setup CLIENT`; docs/connect.md names the clients.';
+const nextSteps = `\nJudge the rest yourself: \`heddle board support-triage\`. All steps: \`heddle demo --all\`.${connectStep}`;
 
 export function addDemo(program: Command): void {
   const demo = addOutputOptions(
     program
       .command('demo')
       .description('triage a sample queue on the embedded service, step by step, through a real MCP client'),
-  ).addOption(new Option('--text', 'print the text that a model reads').conflicts(['json', 'table']));
-  explain(demo, { examples: ['heddle demo', 'heddle demo --text'], page: 'README.md' });
-  demo.action(async ({ text, ...form }: OutputForm & { text?: true }) => {
+  )
+    .addOption(new Option('--text', 'print all steps as the text that a model reads').conflicts(['json', 'table']))
+    .option('--all', 'every step, the default in a pipe or a file');
+  explain(demo, { examples: ['heddle demo', 'heddle demo --all', 'heddle demo --text'], page: 'README.md' });
+  demo.action(async ({ text, all, ...form }: OutputForm & { text?: true; all?: true }) => {
     // Says what is missing before anything is started.
     await loadSqlite();
     const current = invocation();
-    const { control, stderr } = current;
+    const { control, stderr, stdout } = current;
     const stop = new AbortController();
     let exitCode: number | undefined;
     for (const [signal, code] of [
@@ -38,11 +43,24 @@ export function addDemo(program: Command): void {
         stop.abort();
       });
     }
+    // A reader that closes its pipe must not end the process before the folder is removed.
+    current.isChanging = true;
+    stdout.once('error', () => {
+      exitCode = 0;
+      stop.abort();
+    });
+    const isShort = !text && !all && isForPeople(form);
+    const steps: readonly Step[] = allSteps;
     try {
-      await runDemo({ print: text ? printText : isForPeople(form) ? printTables : printJsonLine, signal: stop.signal });
+      await runDemo({
+        print: text ? printText : isForPeople(form) ? printTables : printJsonLine,
+        steps: isShort ? steps.filter((step) => step.isEssential) : steps,
+        signal: stop.signal,
+      });
+      if (text || isForPeople(form)) printLine(paint('bold', isShort ? nextSteps : connectStep));
     } catch (error) {
       if (exitCode === undefined) throw error;
-      stderr.write('heddle: the demo was cut off; its folder is removed.\n');
+      if (exitCode !== 0) stderr.write('heddle: the demo was cut off; its folder is removed.\n');
       current.exitCode = exitCode;
     }
   });
@@ -65,6 +83,7 @@ interface DoneStep {
 
 interface DemoOptions {
   print: Printer;
+  steps: readonly Step[];
   /** Aborts when the person cuts the demo off. */
   signal: AbortSignal;
 }
@@ -90,7 +109,6 @@ async function runDemo(options: DemoOptions): Promise<void> {
     // A server that a signal ends as well may still write.
     await rm(folder, { recursive: true, force: true, maxRetries: 20, retryDelay: 100 });
   }
-  print('\nNext: connect your own client with `heddle setup CLIENT`, see "Connect" in README.md.');
 }
 
 const indent = '   ';
@@ -101,17 +119,19 @@ interface Step {
   tool: string;
   arguments: object;
   isErrorExpected?: boolean;
+  /** Also shown on a terminal, where few steps are read. */
+  isEssential?: boolean;
 }
 
 /**
  * Makes tool calls. `ITEM_1` in their arguments stands for the id of the first item that an earlier step read, `QUEUE` for the
  * queue that one created, `RUN` for the run of an evaluation that one started.
  */
-async function runSteps(client: Client, { print, signal }: DemoOptions): Promise<void> {
+async function runSteps(client: Client, { print, steps, signal }: DemoOptions): Promise<void> {
   let itemIds: string[] = [];
   let queueId = '';
   let runId = '';
-  for (const [index, { title, tool, arguments: template, isErrorExpected = false }] of (steps as Step[]).entries()) {
+  for (const [index, { title, tool, arguments: template, isErrorExpected = false }] of steps.entries()) {
     const json = JSON.stringify(template)
       .replaceAll(/ITEM_(\d)/g, (_, position) => itemIds[position - 1]!)
       .replaceAll('QUEUE', queueId)
