@@ -15,6 +15,7 @@ describe('embedded service over HTTP', () => {
     expect(body).toEqual({
       status: 'ok',
       version: expect.stringMatching(/^\d/),
+      build: expect.any(String),
       schema: expect.stringMatching(/^[A-Za-z0-9]{43}$/),
       build: 'source',
     });
