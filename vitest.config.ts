@@ -69,6 +69,7 @@ export default defineConfig({
           'test/external/chromium/team.test.ts',
           'test/lanes/storage/**/*.test.ts',
           'test/cli/service-copy.test.ts',
+          'test/tools/calibrate-scorer.test.ts',
           'test/lanes/hostile/service-requests.test.ts',
           'test/hostile/{numbers,sql}.test.ts',
           'test/lanes/kills/{claim-kills,evaluation-kills,kill}.test.ts',

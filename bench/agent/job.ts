@@ -8,6 +8,8 @@ export interface Job {
   needs: readonly string[];
   /** Settings of heddle besides the defaults, as environment variables. */
   settings?: Readonly<Record<string, string>>;
+  /** Returns the file with the data that it begins with; without it, with none. */
+  data?: () => Promise<string>;
   /** Tool calls after which the job counts as failed. */
   maxCalls: number;
   /** Stores the data of the job. */

@@ -29,12 +29,14 @@ export interface Counts {
   toolErrors: number;
   /** Tokens that the model was shown, each once: instructions, tools, messages of the user, results. */
   tokensRead: number;
+  /** Tokens of the results alone, errors included. */
+  resultTokens: number;
   /** Tokens of its messages and of its calls. */
   tokensWritten: number;
 }
 
 export interface PlayOptions {
-  model: ChatModel;
+  model: Pick<ChatModel, 'complete'>;
   form: Form;
   countTokens: (text: string) => number;
   /** Starts a heddle with an environment; by default the built command. */
@@ -49,11 +51,11 @@ function startProcess(env: Record<string, string>): Transport {
 
 /** Has the model do a job on data of its own, through MCP alone, and checks the end state. */
 export async function playJob(job: Job, options: PlayOptions): Promise<PlayedJob> {
-  const counts: Counts = { calls: 0, toolErrors: 0, tokensRead: 0, tokensWritten: 0 };
+  const counts: Counts = { calls: 0, toolErrors: 0, tokensRead: 0, resultTokens: 0, tokensWritten: 0 };
   const ended = (outcome: Outcome, faults: string[]): PlayedJob => {
     return { job: job.name, form: options.form, outcome, faults, ...counts };
   };
-  const workspace = await Workspace.open();
+  const workspace = await Workspace.open(await job.data?.());
   try {
     const prepared = await job.prepare(workspace);
     const client = new Client({ name: 'agent-benchmark', version: '1.0.0' });
@@ -84,6 +86,12 @@ type ListedTool = Awaited<ReturnType<Client['listTools']>>['tools'][number];
 
 function asFunction({ name, description, inputSchema }: ListedTool): FunctionTool {
   return { type: 'function', function: { name, description, parameters: inputSchema } };
+}
+
+/** Returns what a client shows the model of a part of a result. */
+function textOf(part: CallToolResult['content'][number]): string {
+  if (part.type === 'resource_link') return `[Link to a resource: ${part.name}, ${part.uri}]`;
+  return part.type === 'text' ? part.text : '';
 }
 
 /** The exchange of a model that has nothing but the server's instructions, its tools and the user's messages. */
@@ -142,7 +150,9 @@ class Conversation {
       for (const call of calls) {
         if (this.#counts.calls === this.#maxCalls) return undefined;
         this.#counts.calls += 1;
-        this.#show({ role: 'tool', tool_call_id: call.id, content: await this.#call(call) });
+        const content = await this.#call(call);
+        this.#counts.resultTokens += countTokens(content);
+        this.#show({ role: 'tool', tool_call_id: call.id, content });
       }
     }
   }
@@ -173,7 +183,7 @@ class Conversation {
       if (error instanceof ProtocolError) return failed(error.message);
       throw error;
     }
-    const shown = result.content.map((part) => (part.type === 'text' ? part.text : '')).join('\n');
+    const shown = result.content.map(textOf).filter(Boolean).join('\n');
     if (result.isError) return failed(shown);
     await this.#letOthersAct(name, args);
     return this.#options.form === 'structured' ? JSON.stringify(result.structuredContent) : shown;

@@ -27,8 +27,8 @@ function reportForm(form: Form, played: readonly PlayedJob[]): string {
   const lines = [
     `Results as ${form}`,
     '',
-    line(['job', 'passed', 'calls', 'tool errors', 'tokens read', 'tokens written']),
-    line(['---', '---:', '---:', '---:', '---:', '---:']),
+    line(['job', 'passed', 'calls', 'tool errors', 'tokens read', 'of results', 'tokens written']),
+    line(['---', '---:', '---:', '---:', '---:', '---:', '---:']),
     ...names.map((name, index) => {
       const mean = means[index];
       return line([name, outcomes(perJob[index]!), ...counts.map((count) => (mean ? number(mean[count]) : '–'))]);
@@ -38,7 +38,7 @@ function reportForm(form: Form, played: readonly PlayedJob[]): string {
   return [...lines, ...(faults.length > 0 ? ['', ...faults] : [])].join('\n');
 }
 
-const counts = ['calls', 'toolErrors', 'tokensRead', 'tokensWritten'] as const;
+const counts = ['calls', 'toolErrors', 'tokensRead', 'resultTokens', 'tokensWritten'] as const;
 
 /** True if the job says something about the model. */
 function isCounted({ outcome }: PlayedJob): boolean {

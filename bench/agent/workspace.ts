@@ -1,11 +1,20 @@
-import { randomUUID } from 'node:crypto';
-import { mkdtemp, rm } from 'node:fs/promises';
+import { randomBytes, randomUUID } from 'node:crypto';
+import { copyFile, mkdir, mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir, userInfo } from 'node:os';
 import { join } from 'node:path';
+import { setTimeout } from 'node:timers/promises';
 import { annotationFeedbackType } from '../../src/contract/feedback.ts';
 import { objectReference } from '../../src/contract/references.ts';
 import { type Client, createClient } from '../../src/library.ts';
-import { openServiceStore, type RunningService, type Store, startService } from '../../src/service/start-service.ts';
+import {
+  type Account,
+  backUpData,
+  openServiceStore,
+  type RunningService,
+  type Store,
+  startService,
+} from '../../src/service/start-service.ts';
+import { type ModelProvider, type ReplyOfModel, startModelProvider } from './model-provider.ts';
 
 /** The default project of every job. */
 export const project = 'acme/support';
@@ -46,8 +55,22 @@ export interface SeededQueue {
   ) => Promise<void>;
 }
 
+/** A queue of calls that are recorded already. */
+export type QueueOfCalls = Omit<QueueContents, 'items'> & { callIds: readonly string[] };
+
 /** The account that prepares data and reads the end state. */
 const bench = 'bench';
+
+/** The account of heddle: the user of the operating system, for whom and as whom the model works. */
+export const userAccount: string = userInfo().username;
+
+function newAccount(name: string): Account {
+  return { name, password: randomBytes(16).toString('hex'), token: randomBytes(16).toString('hex') };
+}
+
+function clientFor({ url }: RunningService, { name, password, token }: Account): Client {
+  return createClient({ baseUrl: url, username: name, password, token });
+}
 
 /**
  * A home of its own with the embedded service's data. heddle, which the model uses, starts its own process on that data; the
@@ -58,19 +81,35 @@ export class Workspace {
   readonly #store: Store;
   readonly #running: RunningService;
   readonly #clients = new Map<string, Client>();
+  #user: { running: RunningService; client: Client } | undefined;
+  #models: ModelProvider | undefined;
 
-  private constructor(home: string, store: Store, running: RunningService) {
+  private constructor(home: string, store: Store, running: RunningService, client: Client) {
     this.home = home;
     this.#store = store;
     this.#running = running;
+    this.#clients.set(bench, client);
   }
 
-  /** Creates an empty home. */
-  static async open(): Promise<Workspace> {
+  /**
+   * Creates a home.
+   * @param template data file to begin with; without it, the home is empty.
+   */
+  static async open(template?: string): Promise<Workspace> {
     const home = await mkdtemp(join(tmpdir(), 'heddle-agent-'));
-    const data = join(home, 'data', 'heddle.db');
+    const data = dataFileIn(home);
+    if (template !== undefined) {
+      await mkdir(join(home, 'data'));
+      await copyFile(template, data);
+    }
     const store = await openServiceStore(data);
-    return new Workspace(home, store, await startService({ data }));
+    const account = newAccount(bench);
+    const running = await startService({ data, account });
+    return new Workspace(home, store, running, clientFor(running, account));
+  }
+
+  get #dataFile(): string {
+    return dataFileIn(this.home);
   }
 
   /** The environment of the heddle that works on this data: nothing of this machine but PATH. */
@@ -81,6 +120,7 @@ export class Workspace {
       PATH: process.env.PATH ?? '',
       HEDDLE_DATA_DIR: join(this.home, 'data'),
       HEDDLE_PROJECT: project,
+      ...(this.#models && { HEDDLE_MODEL_PROVIDER_URL: this.#models.url }),
     };
   }
 
@@ -89,17 +129,32 @@ export class Workspace {
     return this.#clientOf(bench);
   }
 
+  /** Starts the models that heddle can ask besides heddle/echo; returns the requests that they get. */
+  async startModels(models: readonly string[], reply: ReplyOfModel): Promise<ModelProvider['asked']> {
+    this.#models = await startModelProvider(models, reply);
+    return this.#models.asked;
+  }
+
   /** Returns a client with the account of this name, which is created if it is new. */
   async #clientOf(name: string): Promise<Client> {
     const known = this.#clients.get(name);
     if (known) return known;
     // heddle judges as the operating system's user, who must not be taken for one of the others.
-    if (userInfo().username === name)
-      throw new Error(`The benchmark cannot run as the user ${name}, a name in its data.`);
-    const { password, token } = await this.#store.addUser(name, 'all');
-    const client = createClient({ baseUrl: this.#running.url, username: name, password, token });
+    if (userAccount === name) throw new Error(`The benchmark cannot run as the user ${name}, a name in its data.`);
+    const client = clientFor(this.#running, await this.#store.addUser(name, 'all'));
     this.#clients.set(name, client);
     return client;
+  }
+
+  /** Returns a client with the account of the user, for what they did before the model comes. */
+  async userClient(): Promise<Client> {
+    if (!this.#user) {
+      // The account of the user is not stored; each process of heddle brings it along.
+      const account = newAccount(userAccount);
+      const running = await startService({ data: this.#dataFile, account });
+      this.#user = { running, client: clientFor(running, account) };
+    }
+    return this.#user.client;
   }
 
   /** True unless this is the model's account. */
@@ -107,33 +162,39 @@ export class Workspace {
     return account === undefined || account === null || account === '' || this.#clients.has(account);
   }
 
-  /** Creates a queue with fields and items. The calls started a minute apart. */
-  async addQueue({
-    name,
-    guidelines = '',
-    fields = {},
-    items,
-    displayFields = ['inputs', 'output'],
-  }: QueueContents): Promise<SeededQueue> {
+  /** Creates an empty queue with fields; returns its id and the references to its fields. */
+  async #createQueue({ name, guidelines = '', fields = {} }: Omit<QueueContents, 'items'>) {
     const client = await this.client();
     const references = new Map<string, string>();
     for (const [field, field_schema] of Object.entries(fields)) {
-      const { digest } = await client.call('createObject', {
-        body: {
-          obj: {
-            project_id: project,
-            object_id: field,
-            val: { name: field, field_schema },
-            builtin_object_class: 'AnnotationSpec',
-          },
-        },
-      });
-      references.set(field, objectReference(project, field, digest));
+      const val = { name: field, field_schema };
+      references.set(field, await this.addObject(field, 'AnnotationSpec', val));
     }
     const scorer_refs = [...references.values()];
     const { id } = await client.call('createQueue', {
       body: { project_id: project, name, description: guidelines, scorer_refs },
     });
+    return { id, references };
+  }
+
+  /** Creates a queue of calls that are recorded already. */
+  async addQueueOfCalls({
+    callIds,
+    displayFields = ['inputs', 'output'],
+    ...queue
+  }: QueueOfCalls): Promise<SeededQueue> {
+    const { id, references } = await this.#createQueue(queue);
+    const client = await this.client();
+    await client.call('addQueueItems', {
+      path: { queue_id: id },
+      body: { project_id: project, call_ids: [...callIds], display_fields: [...displayFields] },
+    });
+    return { id, ...this.#annotatorsOf(id, references) };
+  }
+
+  /** Creates a queue with fields and items. The calls started a minute apart. */
+  async addQueue({ items, displayFields = ['inputs', 'output'], ...queue }: QueueContents): Promise<SeededQueue> {
+    const { id, references } = await this.#createQueue(queue);
     const lines = items.map(({ call_id, op_name = 'support.answer', ...call }, index) => {
       const startedAt = Date.UTC(2026, 2, 2) + index * 60_000;
       return JSON.stringify({
@@ -153,7 +214,7 @@ export class Workspace {
   #annotatorsOf(queueId: string, references: ReadonlyMap<string, string>): Omit<SeededQueue, 'id'> {
     return {
       judge: async (annotator, field, values) => {
-        const client = await this.#clientOf(annotator);
+        const client = annotator === userAccount ? await this.userClient() : await this.#clientOf(annotator);
         await client.call('createFeedbackBatch', {
           body: {
             batch: values.map(([callId, value]) => ({
@@ -185,17 +246,52 @@ export class Workspace {
     };
   }
 
+  /** Stores an object and returns the reference to it. */
+  async addObject(object_id: string, builtin_object_class: string, val: Record<string, unknown>): Promise<string> {
+    const client = await this.client();
+    const { digest } = await client.call('createObject', {
+      body: { obj: { project_id: project, object_id, val, builtin_object_class } },
+    });
+    return objectReference(project, object_id, digest);
+  }
+
+  /** Runs an evaluation to its end. */
+  async runEvaluation(evaluation_ref: string, model_ref: string): Promise<void> {
+    const client = await this.client();
+    const { call_id } = await client.call('evaluateModel', {
+      body: { project_id: project, evaluation_ref, model_ref },
+    });
+    for (;;) {
+      const { status } = await client.call('evaluationStatus', { body: { project_id: project, call_id } });
+      if (status.code === 'complete') return;
+      if (status.code !== 'running') throw new Error(`The evaluation of the data ended as ${status.code}.`);
+      await setTimeout(20);
+    }
+  }
+
   /** Stores a dataset and returns its reference. */
   async addDataset(name: string, rows: readonly Record<string, unknown>[]): Promise<string> {
     const { reference } = await this.#store.putObject('dataset', project, name, rows);
     return reference;
   }
 
+  /** Copies the data to a new file. */
+  async copyTo(file: string): Promise<void> {
+    await backUpData(this.#dataFile, file);
+  }
+
   /** Stops the service and removes the home. */
   async close(): Promise<void> {
-    await Promise.all([...this.#clients.values()].map((client) => client.close()));
+    const clients = [...this.#clients.values(), ...(this.#user ? [this.#user.client] : [])];
+    await Promise.all(clients.map((client) => client.close()));
+    await this.#user?.running.close();
     await this.#running.close();
     await this.#store.close();
+    await this.#models?.close();
     await rm(this.home, { recursive: true, force: true, maxRetries: 10 });
   }
+}
+
+function dataFileIn(home: string): string {
+  return join(home, 'data', 'heddle.db');
 }

@@ -10,6 +10,8 @@ export class ServiceFacts {
   readonly unsupportedOperations = new Set<EndpointName>();
   /** Ids of models that inference lists. */
   readonly listedModels = new Set<string>();
+  /** Scores that a service was asked for which does not tell when they are there, by project, scorer and call. */
+  readonly requestedScores = new Set<string>();
   /** True for a service that applies every condition on queue items; undefined until a response tells. */
   appliesItemConditions: boolean | undefined;
   /** Name that the service gives the account in feedback; undefined until a response has it. */

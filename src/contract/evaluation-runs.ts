@@ -23,7 +23,7 @@ export const evaluationRun = z.looseObject({
   scorer_refs: z
     .array(z.string())
     .nullish()
-    .describe('Extension of the embedded service: scorers of a run that scored outputs which existed.'),
+    .describe('Extension of the embedded service: the versions of the scorers that the run applies.'),
 });
 export type EvaluationRun = z.infer<typeof evaluationRun>;
 

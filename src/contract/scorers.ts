@@ -37,6 +37,13 @@ export const llmModel = z.looseObject({
 });
 export type LlmModel = z.infer<typeof llmModel>;
 
+const only_if = z
+  .string()
+  .nullish()
+  .describe(
+    'Column that says which rows are scored: those where it is set. The others, where it is missing, null, false or empty, have the score null.',
+  );
+
 /** The class of {@link llmJudgeScorer}. */
 export const llmJudgeScorerClass = 'LLMAsAJudgeScorer';
 
@@ -60,6 +67,7 @@ export const llmJudgeScorer = z.looseObject({
     .record(z.string(), z.unknown())
     .nullish()
     .describe('JSON Schema that the parsed reply must fit. Other programs than heddle ignore it.'),
+  only_if,
 });
 export type LlmJudgeScorer = z.infer<typeof llmJudgeScorer>;
 
@@ -77,6 +85,7 @@ const scorerMembers = {
   name: z.string().nullish(),
   description: z.string().nullish(),
   negate: z.boolean().nullish().describe('Passes what would fail, and fails what would pass.'),
+  only_if,
 };
 const expected = z.string().describe('Column with the expected value.');
 const ignore_case = z.boolean().nullish();
@@ -220,7 +229,7 @@ export const tryScorerRequest = z.object({
 export const tryScorerResponse = z.looseObject({
   results: z.array(
     z.looseObject({
-      output: z.unknown().optional(),
+      output: z.unknown().optional().describe('Null if the scorer does not apply to the row.'),
       exception: z.string().nullish().describe('Why there is no score.'),
     }),
   ),

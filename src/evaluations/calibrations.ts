@@ -10,6 +10,7 @@ import { objectOrEmpty } from '../core/json/json-object.ts';
 import { rounded } from '../core/statistics/rounded.ts';
 import { guidelinesVersion } from '../queues/queue-fields.ts';
 import { requireQueue } from '../queues/require-queue.ts';
+import { readValues } from '../records/read-objects.ts';
 import { readScorersOf } from './evaluation-plan.ts';
 import { nameInReference } from './find-evaluation.ts';
 import { type CalibrationFigures, calibrationFigures, judgeErrorsOf } from './judge-calibration.ts';
@@ -98,12 +99,11 @@ async function scorersOfRuns(runs: readonly EvaluationRun[], service: ServiceCli
   );
 }
 
-/** Reads the objects that references name, by the references; those of anything else are left out. */
-async function readObjects(references: readonly string[], service: ServiceClient): Promise<Map<string, unknown>> {
-  const refs = [...new Set(references)].filter((text) => parseReference(text)?.kind === 'object');
-  if (refs.length === 0) return new Map();
-  const { vals } = await service.call('readReferences', { body: { refs } });
-  return new Map(refs.map((ref, index) => [ref, vals[index]]));
+function readObjects(references: readonly string[], service: ServiceClient): Promise<Map<string, unknown>> {
+  return readValues(
+    references.filter((text) => parseReference(text)?.kind === 'object'),
+    service,
+  );
 }
 
 /** Returns the standings of those scorers that ask a judge, by their references. */

@@ -12,7 +12,7 @@ interface Template {
   columnMap?: LlmJudgeScorer['column_map'];
 }
 
-/** A placeholder of messages, and the column that fills it; or the column that a scorer compares with. */
+/** A placeholder of messages, and the column that fills it; or the column that a scorer needs. */
 interface Need {
   of: Template['of'] | { scorer: string };
   placeholder: string;
@@ -24,7 +24,7 @@ const maxExplained = 3;
 
 /**
  * Checks that some row has a column for each placeholder of the model's messages and of those of the judges, and the columns
- * with which scorers compare.
+ * that scorers need.
  * @throws HeddleError `invalid_arguments`, for a scorer `invalid_request`, with the nearest columns.
  */
 export async function checkPlaceholders(
@@ -35,8 +35,8 @@ export async function checkPlaceholders(
   const needs: Need[] = [
     ...needsOf({ messages, of: { argument } }),
     ...judges.flatMap(({ name, filled, columnMap }) => needsOf({ messages: filled, of: { judge: name }, columnMap })),
-    ...comparisons.flatMap(({ name, column }) =>
-      column === undefined ? [] : [{ of: { scorer: name }, placeholder: column, column }],
+    ...comparisons.flatMap(({ name, columns }) =>
+      columns.map((column) => ({ of: { scorer: name }, placeholder: column, column })),
     ),
   ];
   const columns = await readColumns(new Set(needs.map(({ column }) => column)), dataset);
@@ -53,7 +53,7 @@ export async function checkPlaceholders(
   if ('scorer' in first.of) {
     throw new HeddleError({
       code: 'invalid_request',
-      message: `Nothing was started: the scorer ${first.of.scorer} compares with the column ${shortName(first.column)}, which the dataset does not have.`,
+      message: `Nothing was started: the scorer ${first.of.scorer} needs the column ${shortName(first.column)}, which the dataset does not have.`,
       hint: `${nearest.join(' ')} Store the scorer with another column, or add it to the dataset, and the evaluation again.`,
     });
   }

@@ -1,4 +1,5 @@
 import * as z from 'zod';
+import { ownMember } from '../core/json/member-at.ts';
 import { detectableDifference, meanInterval, pairedRateInterval } from '../core/statistics/intervals.ts';
 import { rounded } from '../core/statistics/rounded.ts';
 import { meanOf, ScoreLists, type ScoreValue, scoreNumber } from '../core/statistics/score-lists.ts';
@@ -46,6 +47,17 @@ function typicalOf(values: readonly ScoreValue[]): ScoreValue {
   const numbers = values.flatMap((value) => scoreNumber(value) ?? []);
   const hasOneMean = numbers.length === values.length && values.some((value) => value !== values[0]);
   return hasOneMean ? meanOf(numbers)! : values[0]!;
+}
+
+/** Returns the scores of a row without those of scorers that do not apply to it in the trials of another run. */
+export function applicableScores(scores: RowScores, trials: readonly ScoredTrial[]): RowScores {
+  const inapplicable = trials.flatMap(({ scores: given, scorer_errors }) =>
+    Object.entries(given ?? {})
+      .filter(([scorer, score]) => score === null && ownMember(scorer_errors, scorer) === undefined)
+      .map(([scorer]) => `${scorer}.`),
+  );
+  const isLeftOut = (name: string): boolean => inapplicable.some((scorer) => `${name}.`.startsWith(scorer));
+  return new Map([...scores].filter(([name]) => !isLeftOut(name)));
 }
 
 /** Returns the change of a score; undefined if one of the runs lacks it. Passed and a higher number count as better. */

@@ -74,11 +74,11 @@ interface Judge {
   columnMap: LlmJudgeScorer['column_map'];
 }
 
-/** The scorers of an evaluation: those that ask a model, those that compare, and the names of unknown ones. */
+/** The scorers of an evaluation: those that ask a model, those of heddle's own, and the names of unknown ones. */
 export interface EvaluationScorers {
   judges: Judge[];
-  /** With the column that each compares with, if it does. */
-  comparisons: { name: string; column: string | undefined }[];
+  /** With the columns that each compares with, or that say which rows it scores. */
+  comparisons: { name: string; columns: string[] }[];
   unknown: string[];
 }
 
@@ -182,9 +182,14 @@ async function readParts(
   service: ServiceClient,
 ): Promise<Pick<EvaluationScorers, 'judges' | 'comparisons'>> {
   if (scorer === undefined) return { judges: [], comparisons: [] };
-  if (scorer.type === 'judge') return { judges: [await readJudge(name, scorer.scorer, service)], comparisons: [] };
-  const column = 'expected' in scorer.scorer ? String(scorer.scorer.expected) : undefined;
-  const comparisons = [{ name, column }];
+  const { only_if, expected } = scorer.scorer;
+  const columns = [only_if, expected].filter((column) => typeof column === 'string');
+  if (scorer.type === 'judge') {
+    const judge = await readJudge(name, scorer.scorer, service);
+    // Other programs ask a judge about every row.
+    return { judges: [judge], comparisons: columns.length > 0 ? [{ name, columns }] : [] };
+  }
+  const comparisons = [{ name, columns }];
   if (scorer.type === 'combined') {
     const parts = await readScorersOf(scorer.scorer.scorers, service);
     return {

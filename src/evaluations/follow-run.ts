@@ -23,13 +23,31 @@ export async function followRun(
   { service, progress }: Pick<CallContext, 'service' | 'progress'>,
   { isNew = false, isTimeUp = () => false }: FollowOptions = {},
 ): Promise<RunStatus> {
-  for (let pollMs = minPollMs; ; pollMs = Math.min(maxPollMs, pollMs * 1.5)) {
+  let last: RunStatus | undefined;
+  const look = async (): Promise<RunStatus | undefined> => {
     const { status } = await service.call('evaluationStatus', { body: { project_id, call_id } });
+    last = status;
     const { code, completed_rows, total_rows } = status;
     if (code !== 'running' && !(code === 'not_found' && isNew)) return status;
     progress({ done: completed_rows ?? 0, total: total_rows ?? undefined, unit: 'predictions', run_id: call_id });
-    if (isTimeUp(pollMs)) return status;
-    await delay(pollMs, undefined, { signal: service.signal });
+    return undefined;
+  };
+  return (await lookUntil(look, service.signal, isTimeUp)) ?? last!;
+}
+
+/**
+ * Looks again and again, at first often, until a look returns something, and returns that; undefined when the time is up.
+ * @param isTimeUp tells whether there is no time for another look after so many milliseconds.
+ */
+export async function lookUntil<T>(
+  look: () => Promise<T | undefined>,
+  signal: AbortSignal | undefined,
+  isTimeUp: (pollMs: number) => boolean,
+): Promise<T | undefined> {
+  for (let pollMs = minPollMs; ; pollMs = Math.min(maxPollMs, pollMs * 1.5)) {
+    const found = await look();
+    if (found !== undefined || isTimeUp(pollMs)) return found;
+    await delay(pollMs, undefined, { signal });
   }
 }
 

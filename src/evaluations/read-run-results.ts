@@ -7,9 +7,9 @@ import { splitProjectId } from '../contract/identifiers.ts';
 import { parsePartReference } from '../contract/references.ts';
 import { parseLlmModel } from '../contract/scorers.ts';
 import { HeddleError } from '../core/errors.ts';
-import { inBatches } from '../core/in-batches.ts';
 import { commonestOf } from '../core/statistics/count-each.ts';
 import type { CallContext } from '../records/call-context.ts';
+import { readValues } from '../records/read-objects.ts';
 import { cutValue } from '../text/call-values.ts';
 import { shortName } from '../text/names.ts';
 import { pluralize } from '../text/page.ts';
@@ -22,8 +22,6 @@ type Access = Pick<CallContext, 'service' | 'progress'>;
 /** Rows of one request, and the least number of them where the rows are large. */
 const rowsPerRequest = 1000;
 const minRowsPerRequest = 10;
-/** References that one request may have. */
-const refsPerRequest = 1000;
 /** Characters of outputs and errors that are kept of each row. */
 const maxKeptChars = 1000;
 /** Characters of a prompt that tell runs apart. */
@@ -213,13 +211,15 @@ export async function resolveRows(rows: readonly Pick<ResultRow, 'datasetRow'>[]
   const unread = rows.filter(
     ({ datasetRow }) => typeof datasetRow === 'string' && parsePartReference(datasetRow) !== undefined,
   );
-  for (const batch of inBatches(unread, refsPerRequest)) {
-    const { vals } = await withFallback(
-      () => service.call('readReferences', { body: { refs: batch.map(({ datasetRow }) => datasetRow as string) } }),
-      async () => ({ vals: [] as unknown[] }),
-    );
-    for (const [index, row] of batch.entries()) row.datasetRow = vals[index] ?? row.datasetRow;
-  }
+  const values = await withFallback(
+    () =>
+      readValues(
+        unread.map(({ datasetRow }) => datasetRow as string),
+        service,
+      ),
+    async () => new Map<string, unknown>(),
+  );
+  for (const row of unread) row.datasetRow = values.get(row.datasetRow as string) ?? row.datasetRow;
 }
 
 /** Reads the facts about runs: their progress, evaluation and model, and the beginning of the prompt. */
@@ -266,11 +266,12 @@ async function currentStatus(call_id: string, project_id: string, { service }: A
 type ModelFacts = Pick<RunWithFigures, 'model' | 'prompt'>;
 
 async function readModels(references: readonly string[], { service }: Access): Promise<Map<string, ModelFacts>> {
-  const refs = [...new Set(references)].filter((text) => parsePartReference(text) !== undefined);
-  if (refs.length === 0) return new Map();
   try {
-    const { vals } = await service.call('readReferences', { body: { refs } });
-    return new Map(refs.flatMap((ref, index) => modelFacts(vals[index], ref)));
+    const values = await readValues(
+      references.filter((text) => parsePartReference(text) !== undefined),
+      service,
+    );
+    return new Map([...values].flatMap(([reference, val]) => modelFacts(val, reference)));
   } catch (error) {
     asServiceFailure(error, service);
     return new Map();

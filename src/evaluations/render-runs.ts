@@ -58,7 +58,9 @@ export function renderFigures(figures: ScorerFigures): string {
       ? `${percent(pass_rate)}${bounds} of ${n} passed`
       : mean !== undefined
         ? `mean ${mean}${bounds} of ${n}`
-        : pluralize(n, 'value');
+        : n === 0 && errors === undefined
+          ? 'applies to no row'
+          : pluralize(n, 'value');
   return [
     `${figure}${spread === undefined || pass_rate !== undefined ? '' : ` (${spread})`}`,
     ...(corrected === undefined

@@ -135,10 +135,11 @@ export function figuresOf(rows: readonly (readonly ScoredTrial[])[], judges: Jud
   for (const [row, trialsOfRow] of rows.entries()) for (const { scores } of trialsOfRow) lists.add(scores, row);
   const scored = new Map<string, number>();
   for (const { scores, scorer_errors } of trials) {
-    for (const name of Object.keys(scorer_errors ?? {})) if (!scored.has(name)) scored.set(name, 0);
-    for (const [name, value] of Object.entries(scores ?? {})) {
-      scored.set(name, (scored.get(name) ?? 0) + (value === null || value === undefined ? 0 : 1));
-    }
+    const failed = new Set(Object.keys(scorer_errors ?? {}));
+    for (const name of failed) if (!scored.has(name)) scored.set(name, 0);
+    // A score of null says that the scorer does not apply, so none is missing.
+    const given = Object.keys(scores ?? {}).filter((name) => !failed.has(name));
+    for (const name of given) scored.set(name, (scored.get(name) ?? 0) + 1);
   }
   const scorers: ScorerFigures[] = [];
   for (const [scorer, count] of scored) {

@@ -5,7 +5,7 @@ import { cutValue } from '../text/call-values.ts';
 import { nearestSentence, shortName } from '../text/names.ts';
 import { classOf, columnValue, rowColumnsOf } from './agreement-with-column.ts';
 import type { ResultRow } from './read-run-results.ts';
-import { figuresOf, scorerFigures } from './score-figures.ts';
+import { figuresOf, type JudgesOfRun, scorerFigures } from './score-figures.ts';
 
 /** Slices that a result shows, the largest first. */
 const maxSlices = 20;
@@ -21,6 +21,7 @@ export type Slice = z.output<typeof slice>;
 
 /**
  * Divides the rows of runs by their values in a column and returns the figures of each part, the largest first.
+ * @param judges what the judges of the runs have shown, by run.
  * @param pause lets other work run between two parts.
  * @throws HeddleError `invalid_arguments` for a column that no row has.
  */
@@ -28,6 +29,7 @@ export async function sliceRows(
   rows: readonly ResultRow[],
   runIds: readonly string[],
   column: string,
+  judges: ReadonlyMap<string, JudgesOfRun>,
   pause: () => Promise<void>,
 ): Promise<{ slices: Slice[]; others: number }> {
   requireColumn('slice_by', column, rows);
@@ -39,7 +41,7 @@ export async function sliceRows(
     await pause();
     const runs = runIds.map((run_id) => {
       const trials = found.map((row) => row.runs.get(run_id)?.trials ?? []);
-      return { run_id, scorers: figuresOf(trials).scorers };
+      return { run_id, scorers: figuresOf(trials, judges.get(run_id)).scorers };
     });
     slices.push({ value: String(cutValue(value, maxValueChars)), rows: found.length, runs });
   }

@@ -5,7 +5,7 @@ import type { LineTransport } from './line-transport.ts';
 import { hasOnly, isRequest } from './message-kind.ts';
 import revisions from './revisions.json' with { type: 'json' };
 import type { McpServerOptions } from './server.ts';
-import { capabilities, listCacheHint, serverInfo, toMcpTool } from './server-facts.ts';
+import { capabilities, listCacheHint, listeningCapabilities, serverInfo, toMcpTool } from './server-facts.ts';
 
 /** Time after the list of tools in which a client usually asks for nothing, so that loading the server delays no answer. */
 const handOverAfterMs = 20;
@@ -112,7 +112,7 @@ export class FrontDoor implements Transport {
     const common = { resultType: 'complete', _meta: { 'io.modelcontextprotocol/serverInfo': serverInfo } };
     if (request.method === 'server/discover') {
       const { instructions } = this.#options;
-      const about = { supportedVersions: [revisionOfEnvelopes], capabilities, instructions };
+      const about = { supportedVersions: [revisionOfEnvelopes], capabilities: listeningCapabilities, instructions };
       return { ...about, ...common, ttlMs: 0, cacheScope: 'private' };
     }
     if (request.method !== 'tools/list') return undefined;

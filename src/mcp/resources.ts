@@ -31,6 +31,13 @@ export const listedTemplates = [
     mimeType: csvType,
   },
   {
+    name: 'run',
+    title: 'Run of an evaluation',
+    description: 'How far a run is or how it ended, with its scores, as JSON',
+    uriTemplate: 'heddle://{entity}/{project}/runs/{run_id}',
+    mimeType: 'application/json',
+  },
+  {
     name: 'call',
     title: 'Recorded call',
     description: 'A recorded call with its inputs, output and outcome, as JSON',
@@ -93,11 +100,8 @@ export async function readResource(
   exportCommand: (queue: QueueName) => string,
 ): Promise<ReadResourceResult> {
   const [project, kind, id, part] = parseAddress(address);
-  const read = part ? readJudgements : kind === 'queues' ? readQueue : readCall;
-  const text = await read(project, id, service, exportCommand).catch((error: unknown) => {
-    if (error instanceof HeddleError && error.code === 'not_found') return undefined;
-    throw error;
-  });
+  const read = part ? readJudgements : readers[kind];
+  const text = await ifFound(read(project, id, service, exportCommand));
   if (text === undefined) throw new ResourceNotFoundError(address);
   return { contents: [{ uri: address, mimeType: part ? csvType : 'application/json', text }] };
 }
@@ -138,17 +142,66 @@ async function readCall(project_id: string, id: string, service: ServiceClient) 
   return call ? JSON.stringify(call) : undefined;
 }
 
+async function readRun(project_id: string, call_id: string, service: ServiceClient) {
+  const { status } = await service.call('evaluationStatus', { body: { project_id, call_id } });
+  return status.code === 'not_found' ? undefined : JSON.stringify({ run_id: call_id, ...status });
+}
+
+const readers = { queues: readQueue, calls: readCall, runs: readRun };
+
+/** Returns whether a client can listen to the resource at an address: to queues, their judgements, and runs. */
+export function isWatchable(address: string): boolean {
+  const { data } = addressParts.safeParse(splitAddress(address));
+  return data !== undefined && data[1] !== 'calls';
+}
+
+/**
+ * Returns a text that differs after a change of a resource: of the queue, its counts or its judgements, or of the run.
+ * @throws HeddleError as the service fails; what does not exist has a version too.
+ */
+export async function resourceVersion(address: string, service: ServiceClient): Promise<string> {
+  const [project, kind, id] = parseAddress(address);
+  const isInQueue = { $eq: [{ $getField: 'queue_id' }, { $literal: id }] };
+  const newest = {
+    project_id: project,
+    query: { $expr: isInQueue },
+    fields: ['id', 'weave_ref', 'feedback_type', 'created_at'],
+    sort_by: [{ field: 'created_at', direction: 'desc' as const }],
+    limit: 1,
+  };
+  const parts = await Promise.all([
+    ifFound(readers[kind](project, id, service)),
+    kind === 'queues' && service.call('queryFeedback', { body: newest }),
+  ]);
+  return JSON.stringify(parts);
+}
+
+/** Returns what was read, or undefined if the service has nothing there. */
+async function ifFound(reading: Promise<string | undefined>): Promise<string | undefined> {
+  return reading.catch((error: unknown) => {
+    if (error instanceof HeddleError && error.code === 'not_found') return undefined;
+    throw error;
+  });
+}
+
 const addressParts = z.union([
   z.tuple([projectId, z.literal('queues'), pathSegment, z.literal('judgements.csv')]),
-  z.tuple([projectId, z.enum(['queues', 'calls']), pathSegment, z.undefined()]),
+  z.tuple([projectId, z.enum(['queues', 'calls', 'runs']), pathSegment, z.undefined()]),
 ]);
 
 function parseAddress(address: string): z.output<typeof addressParts> {
+  const { data } = addressParts.safeParse(splitAddress(address));
+  if (!data) throw new ResourceNotFoundError(address);
+  return data;
+}
+
+/** Returns the parts of an address; undefined if it has another form. */
+function splitAddress(address: string): (string | undefined)[] | undefined {
   const parts = /^heddle:\/\/([^/]+\/[^/]+)\/(\w+)\/([^/]+)(?:\/([^/]+))?$/.exec(address)?.slice(1);
   try {
-    return addressParts.parse(parts?.map((part) => part && decodeURIComponent(part)));
+    return parts?.map((part) => part && decodeURIComponent(part));
   } catch {
-    // decodeURIComponent throws for a malformed escape.
-    throw new ResourceNotFoundError(address);
+    // A malformed escape.
+    return undefined;
   }
 }

@@ -211,7 +211,10 @@ function reportable(error: HeddleError, { redactor, maxResultChars }: CallOption
 /** Formats an error for a model: what happened, the next step, and the other members as one line of JSON. */
 export function errorText(error: HeddleError): string {
   const { statedDetails = Number.POSITIVE_INFINITY } = error;
-  const detail = error.detail?.map(({ msg, ...place }, index) => (index < statedDetails ? place : { ...place, msg }));
+  const stated = new Set<string | undefined>(error.detail?.slice(0, statedDetails).map(({ msg }) => msg));
+  const isStated = (msg: string | undefined, index: number): boolean =>
+    index < statedDetails || (stated.size === 1 && stated.has(msg));
+  const detail = error.detail?.map(({ msg, ...place }, index) => (isStated(msg, index) ? place : { ...place, msg }));
   const rest = { ...error.toJSON(), message: undefined, hint: undefined, detail };
   return [error.message, error.hint, JSON.stringify(rest)].map(escapeInvisible).join('\n');
 }

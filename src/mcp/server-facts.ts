@@ -24,6 +24,12 @@ export const capabilities = {
   extensions: { [appsExtension]: {}, [skillsExtension]: {}, [tasksExtension]: {} },
 } satisfies ServerOptions['capabilities'];
 
+/** From revision 2026-07-28 on, clients can also listen to resources; earlier ones would send requests that heddle does not serve. */
+export const listeningCapabilities = {
+  ...capabilities,
+  resources: { ...capabilities.resources, subscribe: true },
+} satisfies ServerOptions['capabilities'];
+
 /** Clients may keep lists for an hour: they change only with heddle's version and configuration. */
 export const listCacheHint = { ttlMs: 3_600_000, cacheScope: 'private' } as const;
 

@@ -8,6 +8,7 @@ import {
   type InputRequiredResult,
   inputRequired,
   inputResponse,
+  type McpRequestContext,
   MissingRequiredClientCapabilityError,
   ProtocolError,
   ProtocolErrorCode,
@@ -31,6 +32,7 @@ import type { QueueName, ToolContext } from '../tools/definition/tool.ts';
 import { complete } from './completions.ts';
 import { listedPrompt, type PromptDefinition, promptResult, prompts } from './mcp-prompts.ts';
 import { noteJson } from './message-json.ts';
+import { ResourceWatch } from './resource-watch.ts';
 import {
   completionOfVariable,
   judgementsLink,
@@ -46,7 +48,14 @@ import {
   runTool,
   type ToolOutcome,
 } from './run-tool.ts';
-import { capabilities, listCacheHint, serverInfo, tasksExtension, toMcpTool } from './server-facts.ts';
+import {
+  capabilities,
+  listCacheHint,
+  listeningCapabilities,
+  serverInfo,
+  tasksExtension,
+  toMcpTool,
+} from './server-facts.ts';
 import { getSkill, getSkillParams, isSkill, listSkills, listSkillsParams, readSkill } from './skills.ts';
 import { continuationOf, mayTakeLong, TaskStore } from './tasks.ts';
 import { listedViews, readView } from './view-resources.ts';
@@ -60,8 +69,12 @@ export interface McpServerOptions extends CallOptions {
   instructions: string;
 }
 
-/** Creates a protocol server for one stdio connection or one HTTP request. */
-export type ServerFactory = () => Server;
+/** Creates a protocol server for one stdio connection or one HTTP request; by default for a revision before 2026-07-28. */
+export interface ServerFactory {
+  (context?: Pick<McpRequestContext, 'era'>): Server;
+  /** Creates what watches resources for the clients that listen to them. */
+  watch: (onChange: (uri: string) => void) => ResourceWatch;
+}
 
 /** Key under which the `_meta` of a progress notification has the id of an evaluation's run. */
 const runIdKey = 'io.github.heddle-mcp/run_id';
@@ -75,17 +88,21 @@ const queueCacheHint = { ttlMs: 60_000, cacheScope: 'private' } as const;
 /** Returns a function that creates an MCP server with the offered tools, their prompts and the resources. */
 export function serverFactory(options: McpServerOptions): ServerFactory {
   const tasks = new TaskStore();
-  return () => {
-    const server = new Server(serverInfo, protocolOptions(options));
+  const create = ({ era }: Pick<McpRequestContext, 'era'> = { era: 'legacy' }): Server => {
+    const server = new Server(serverInfo, protocolOptions(options, era));
     registerHandlers(server, options, tasks);
     return server;
   };
+  return Object.assign(create, { watch: (onChange: (uri: string) => void) => new ResourceWatch(options, onChange) });
 }
 
 /** Returns the options of the SDK's server: capabilities, instructions and cache hints. */
-export function protocolOptions({ instructions }: McpServerOptions): ServerOptions {
+export function protocolOptions(
+  { instructions }: McpServerOptions,
+  era: McpRequestContext['era'] = 'legacy',
+): ServerOptions {
   return {
-    capabilities,
+    capabilities: era === 'modern' ? listeningCapabilities : capabilities,
     instructions,
     cacheHints: {
       'tools/list': listCacheHint,

@@ -115,7 +115,10 @@ export class TaskStore {
   #require(taskId: string): Task {
     const task = this.#tasks.get(taskId);
     if (task) return task;
-    throw new ProtocolError(ProtocolErrorCode.InvalidParams, 'This process has no such task, or it ended long ago');
+    throw new ProtocolError(
+      ProtocolErrorCode.InvalidParams,
+      'This process has no such task, or it ended long ago. A run goes on without its task: run_evaluation with its run_id waits for it',
+    );
   }
 
   /** Forgets tasks that ended long ago, and the oldest ended one if there are too many. Returns whether there is room for one more. */

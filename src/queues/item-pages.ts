@@ -38,6 +38,8 @@ export interface ItemPage extends ItemsWithFeedback {
   as_of: string;
   /** The filter, with the whole names that it means. */
   filter: ItemsFilter;
+  /** Number of items that match, and of those that were read to find them, where the service does not apply the filter. */
+  found?: { matching: number; itemsRead: number };
   /** By item: the values that annotators gave to the fields on which they differ; only for disputed items. */
   disputes?: ReadonlyMap<string, Disputes>;
 }
@@ -58,16 +60,19 @@ export async function readItemPage(
   // Asking for one item more than needed tells whether there is a next page.
   const atService = { ...query, filter: wholeFilter(filter, queue), offset, limit: pageSize + 1 };
   const isLeftToUs = (): boolean => sortsByDisagreement(sort_by) || isIgnored(atService, queue);
+  let found: ItemPage['found'];
   let read = isLeftToUs() ? undefined : await (isUnfinishedOnly ? readUnfinished : readItems)(queue, atService);
   if (!read || isLeftToUs()) {
     const all = await matchingItems(queue, filter, query);
     const matching = isUnfinishedOnly ? await unfinishedOf(all, queue) : all.items;
     read = { items: matching.slice(offset), feedback: all.feedback };
+    const { itemsRead } = all;
+    if (itemsRead !== undefined) found = { matching: matching.length, itemsRead };
   } else if (read.items.length === 0 && offset === 0) await requireKnownNames(filter, queue);
   const { items, feedback } = read;
   const page = items.slice(0, pageSize);
   const as_of = rememberItems(queue, readAtMs, page);
-  return { items: page, feedback, hasMore: items.length > pageSize, as_of, filter };
+  return { items: page, feedback, hasMore: items.length > pageSize, as_of, filter, ...(found && { found }) };
 }
 
 /** Adds the values of its recorded call to each item, or the error that kept the call from being read. */

@@ -6,6 +6,7 @@ import { type ItemsFilter, isByNamed } from './items-filter.ts';
 import type { Judgement } from './judgements.ts';
 import type { QueueAccess } from './queue-access.ts';
 import { readQueueFields, renderFields, summarizeField } from './queue-fields.ts';
+import { annotatorsHint } from './require-annotators.ts';
 import { requireField } from './require-field.ts';
 import { readSummarized } from './summarized-items.ts';
 
@@ -59,7 +60,7 @@ function unknownAnnotator(name: string, judgements: readonly Judgement[], { id }
   const annotators = [...new Set(judgements.map(({ annotator }) => annotator))];
   return invalidArgument(['filter', 'judged_by'], {
     fault: `No annotator ${JSON.stringify(shortName(name))} has judged in queue ${id}`,
-    hint: annotators.length === 0 ? 'Nobody has judged in it.' : nearestSentence('annotators', name, annotators),
+    hint: annotatorsHint(name, annotators),
   });
 }
 

@@ -11,6 +11,8 @@ import { type ItemQuery, type ItemsWithFeedback, isIgnored, readAllItems } from 
 /** Items, and the filter that they match with the whole names of annotators. */
 interface MatchingItems extends ItemsWithFeedback {
   filter: ItemsFilter;
+  /** Number of items that were read to apply the filter here. */
+  itemsRead?: number;
 }
 
 /**
@@ -32,7 +34,7 @@ export async function matchingItems(
     include_feedback: query.include_feedback || byDisagreement,
     sort_by: byDisagreement ? undefined : sort_by,
   };
-  let read: ItemsWithFeedback | undefined;
+  let read: Omit<MatchingItems, 'filter'> | undefined;
   if (!isIgnored(asked, queue)) read = await readAllItems(queue, asked);
   if (read && !isIgnored(asked, queue)) read = byDisagreement ? { ...read, items: sortItems(read, sort_by!) } : read;
   else read = await matchingHere(queue, filter, query);
@@ -46,7 +48,11 @@ export function sortsByDisagreement(sort_by: ItemQuery['sort_by']): boolean {
 }
 
 /** Applies all that the public service ignores. */
-async function matchingHere(queue: QueueAccess, filter: ItemsFilter, query: ItemQuery): Promise<ItemsWithFeedback> {
+async function matchingHere(
+  queue: QueueAccess,
+  filter: ItemsFilter,
+  query: ItemQuery,
+): Promise<Omit<MatchingItems, 'filter'>> {
   const common: readonly string[] = commonFilterMembers;
   const include_feedback =
     query.include_feedback || hasJudgementConditions(filter) || sortsByDisagreement(query.sort_by);
@@ -58,5 +64,7 @@ async function matchingHere(queue: QueueAccess, filter: ItemsFilter, query: Item
   const judged = read.items.filter(({ call_id }) => matches(call_id));
   const items = await fulfillingItems(judged, serviceFilter(filter), queue);
   const isSorted = sort_by !== undefined || !query.sort_by;
-  return { items: isSorted ? items : sortItems({ ...read, items }, query.sort_by!), feedback: read.feedback };
+  const { feedback } = read;
+  const sorted = isSorted ? items : sortItems({ feedback, items }, query.sort_by!);
+  return { items: sorted, feedback, itemsRead: read.items.length };
 }

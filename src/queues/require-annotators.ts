@@ -19,8 +19,13 @@ export function requireAnnotators(
       if (annotator !== undefined) return annotator;
       throw invalidArgument(path, {
         fault: `No judgement is by ${JSON.stringify(shortName(name))}`,
-        hint: nearestSentence('annotators', name, [...known.values()]),
+        hint: annotatorsHint(name, [...known.values()]),
       });
     }),
   );
+}
+
+/** Returns which annotators are nearest to a name, or that there are none. */
+export function annotatorsHint(name: string, annotators: readonly string[]): string {
+  return annotators.length === 0 ? 'Nobody has judged there.' : nearestSentence('annotators', name, annotators);
 }

@@ -4,6 +4,7 @@ import { splitProjectId } from '../contract/identifiers.ts';
 import type { ObjectVersion, StoredObject } from '../contract/objects.ts';
 import { objectIdOf, objectReference, parseReference, type Reference } from '../contract/references.ts';
 import { HeddleError, invalidArgument } from '../core/errors.ts';
+import { inBatches } from '../core/in-batches.ts';
 
 /** Returns whether a version is a digest; otherwise it is `latest`, `vN` or an alias. */
 export function isDigest(version: string | undefined): boolean {
@@ -69,6 +70,19 @@ export async function versionsOfName(
     fault: `${other.object_id} is the name of an object of the class ${kind}`,
     hint: 'Choose another name: versions of one name are of one class.',
   });
+}
+
+/** References that one request may have. */
+const refsPerRequest = 1000;
+
+/** Reads the values that references lead to, by the references; null or undefined for one that leads to none. */
+export async function readValues(references: Iterable<string>, service: ServiceClient): Promise<Map<string, unknown>> {
+  const values = new Map<string, unknown>();
+  for (const refs of inBatches([...new Set(references)], refsPerRequest)) {
+    const { vals } = await service.call('readReferences', { body: { refs } });
+    for (const [index, reference] of refs.entries()) values.set(reference, vals[index]);
+  }
+  return values;
 }
 
 /** The base classes of the kinds of objects. */

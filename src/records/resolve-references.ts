@@ -2,15 +2,13 @@ import { asServiceFailure } from '../client/as-service-failure.ts';
 import type { ServiceClient } from '../client/service-client.ts';
 import type { RecordedCall } from '../contract/calls.ts';
 import { parsePartReference } from '../contract/references.ts';
-import { inBatches } from '../core/in-batches.ts';
 import type { Members } from '../core/json/json-object.ts';
 import { ownMember } from '../core/json/member-at.ts';
 import { memberName, pathSegments } from '../text/call-values.ts';
+import { readValues } from './read-objects.ts';
 
 /** Maximum number of references that lead to one another. */
 const maxRounds = 5;
-/** References that one request may have. */
-const refsPerRequest = 1000;
 /** Columns that a request asks to expand, and members on the way to a column in which a reference is looked for. */
 const maxExpandColumns = 1000;
 const maxExpandDepth = 10;
@@ -40,14 +38,11 @@ export async function resolveReferences(
   for (let round = 0; round < maxRounds; round += 1) {
     const places = calls.flatMap((call) => paths.flatMap((path) => referenceOn(call, path) ?? []));
     const unread = [...new Set(places.map(({ reference }) => reference))].filter((reference) => !values.has(reference));
-    for (const refs of inBatches(unread, refsPerRequest)) {
-      try {
-        const { vals } = await service.call('readReferences', { body: { refs } });
-        for (const [index, reference] of refs.entries()) values.set(reference, vals[index]);
-      } catch (error) {
-        asServiceFailure(error, service);
-        return;
-      }
+    try {
+      for (const [reference, value] of await readValues(unread, service)) values.set(reference, value);
+    } catch (error) {
+      asServiceFailure(error, service);
+      return;
     }
     const resolved = places.filter(({ reference }) => (values.get(reference) ?? undefined) !== undefined);
     for (const { parent, name, reference } of resolved) parent[name] = values.get(reference);

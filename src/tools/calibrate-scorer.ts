@@ -1,4 +1,3 @@
-import { setTimeout as delay } from 'node:timers/promises';
 import * as z from 'zod';
 import type { ServiceClient } from '../client/service-client.ts';
 import { parseReference } from '../contract/references.ts';
@@ -12,7 +11,7 @@ import { rounded } from '../core/statistics/rounded.ts';
 import { judgeSentence, storeCalibration } from '../evaluations/calibrations.ts';
 import { readScorersOf } from '../evaluations/evaluation-plan.ts';
 import { findScorer } from '../evaluations/find-scorers.ts';
-import { cancellingRun, followRun, timeLimitOf } from '../evaluations/follow-run.ts';
+import { cancellingRun, followRun, lookUntil, timeLimitOf } from '../evaluations/follow-run.ts';
 import {
   type CalibrationFigures,
   calibrationFigures,
@@ -46,9 +45,8 @@ const maxListed = 20;
 const maxChars = 300;
 /** Calls below which the figures say little. */
 const fewCalls = 50;
-/** Time between two looks for scores at a service without runs, and looks without a new one after which none is expected. */
-const pollMs = 2000;
-const maxIdleLooks = 10;
+/** Time without a new score after which none is expected at a service without runs. */
+const maxIdleMs = 30_000;
 
 const input = z.strictObject({
   scorer: z.string().min(1),
@@ -108,15 +106,13 @@ Example: {"scorer":"Helpful","queue_id":"support-triage","field":"helpful"}`,
   async run({ scorer, queue_id, field, expected, held_out, dry_run, confirm, ...query }, context): Promise<Calibrated> {
     const project = projectOf(query, context);
     const { service } = context;
-    const queue = { ...context, id: queue_id, project };
     const guidelines = guidelinesVersion(await requireQueue(queue_id, project, service));
-    const { reference, scorer: runnable } = await findScorer(scorer, project, service);
-    const { items, feedback } = await readAllItems(queue, { include_feedback: true });
-    await requireField(field, judgementsOf(feedback), queue, 'field');
-    const { values: all, undecided } = peoplesValues(feedback, field, expected);
-    const values = new Map(items.flatMap(({ call_id: id }) => (all.has(id) ? [[id, all.get(id)!] as const] : [])));
+    const found = await findScorer(scorer, project, service);
+    const { reference, scorer: runnable } = found;
+    const { values, undecided } = await readPeoplesValues({ queue_id, field, expected }, project, context);
     const callIds = [...values.keys()];
-    const heldOut = callIds.filter((id) => isHeldOut(id, held_out)).length;
+    const isMeasured = (callId: string): boolean => isHeldOut(callId, held_out);
+    const heldOut = callIds.filter(isMeasured).length;
     if (!dry_run && callIds.length === 0) throw nothingJudged(field, expected, undecided);
     if (!dry_run && heldOut === 0) throw nothingHeldOut(callIds.length);
     if (runnable) requireCommonValues(runnable, [...values.values()]);
@@ -124,11 +120,7 @@ Example: {"scorer":"Helpful","queue_id":"support-triage","field":"helpful"}`,
     const missing = callIds.filter((id) => !kept.has(id));
     const judges = runnable ? (await readScorersOf([reference], service)).judges : [];
     const requests = missing.length * judges.length;
-    const facts = {
-      scorer_ref: reference,
-      judge_requests: requests,
-      ...(kept.size > 0 && { kept: kept.size }),
-    };
+    const facts = { scorer_ref: reference, judge_requests: requests, ...(kept.size > 0 && { kept: kept.size }) };
     const warnings = warningsOf(values, heldOut, undecided, guidelines);
     if (dry_run) {
       const parts = { held_out: { n: heldOut }, tuning: { n: callIds.length - heldOut } };
@@ -145,40 +137,28 @@ Example: {"scorer":"Helpful","queue_id":"support-triage","field":"helpful"}`,
       );
     }
     const asked = missing.length === 0 || !runnable ? undefined : await askJudge(reference, missing, project, context);
-    if (asked?.isRunning) {
-      const { run_id } = asked;
-      const wait =
-        run_id === undefined
-          ? 'Wait a minute'
-          : `Call run_evaluation with ${JSON.stringify({ run_id })} until it has ended`;
-      const next = `The judge is still being asked. ${wait}, then call again with the same arguments.`;
-      return { status: 'running', ...facts, ...(run_id !== undefined && { run_id }), next };
-    }
+    if (asked?.isRunning) return { ...facts, ...stillRunning(asked.run_id) };
     const scores = asked ? await readJudgeScores(reference, callIds, project, service) : kept;
     const judged = callIds.flatMap((call_id): JudgedCall[] =>
       scores.has(call_id) ? [{ call_id, expected: values.get(call_id)!.value, given: scores.get(call_id) }] : [],
     );
+    const [measured, tuning] = [true, false].map((part) =>
+      judged.filter(({ call_id }) => isMeasured(call_id) === part),
+    );
     const unscored = callIds.length - judged.length;
-    if (unscored > 0) {
-      const cause = runnable
-        ? await commonestFault(asked?.run_id, project, context)
-        : 'heddle cannot run this scorer, and only knows the scores that other programs have recorded.';
-      const because = cause === undefined ? '' : `, mostly for this reason: ${cause}`;
-      if (judged.every(({ call_id }) => !isHeldOut(call_id, held_out))) throw nothingScored(reference, because);
+    const because = unscored === 0 ? '' : await reasonOfMissing(found, asked?.run_id, project, context);
+    if (measured!.length === 0) throw nothingScored(reference, because);
+    if (unscored > 0)
       warnings.push(`${pluralize(unscored, 'call')} left out: the judge gave no score${because || '.'}`);
-    }
-    const measured = judged.filter(({ call_id }) => isHeldOut(call_id, held_out));
-    const lengths = await outputLengths(measured, project, service);
-    const figures = measureJudge(measured, lengths);
+    const figures = measureJudge(measured!, await outputLengths(measured!, project, service));
     const shown = { scorer: reference, queue_id, field, expected, guidelines: guidelines ?? null, held_out, figures };
     await storeCalibration(shown, project, service);
-    const tuning = judged.filter(({ call_id }) => !isHeldOut(call_id, held_out));
     return {
       status: 'calibrated',
       ...facts,
       judge: judgeSentence(figures),
       held_out: figures,
-      tuning: tuningPart(tuning, values),
+      tuning: tuningPart(tuning!, values),
       next: 'Results of this scorer now say so, and correct its rates. After a change of its prompt, calibrate again.',
       ...(warnings.length > 0 && { warnings }),
     };
@@ -227,49 +207,87 @@ function nameOf(reference: string): string {
   return cell(parseReference(reference)?.name ?? reference);
 }
 
+/** Reads what people said of the calls of a queue in a field. @throws HeddleError for a field that it does not have. */
+async function readPeoplesValues(
+  { queue_id, field, expected }: { queue_id: string; field: string; expected: string },
+  project: string,
+  context: ToolContext,
+): Promise<ReturnType<typeof peoplesValues>> {
+  const queue = { ...context, id: queue_id, project };
+  const { items, feedback } = await readAllItems(queue, { include_feedback: true });
+  await requireField(field, judgementsOf(feedback), queue, 'field');
+  const { values: all, undecided } = peoplesValues(feedback, field, expected);
+  const values = new Map(items.flatMap(({ call_id: id }) => (all.has(id) ? [[id, all.get(id)!] as const] : [])));
+  return { values, undecided };
+}
+
+function stillRunning(run_id: string | undefined): Pick<Calibrated, 'status' | 'run_id' | 'next'> {
+  const wait =
+    run_id === undefined
+      ? 'Wait a minute'
+      : `Call run_evaluation with ${JSON.stringify({ run_id })} until it has ended`;
+  const next = `The judge is still being asked. ${wait}, then call again with the same arguments.`;
+  return { status: 'running', ...(run_id !== undefined && { run_id }), next };
+}
+
 /** Has the calls scored, and waits until they are or the time of the tool call is over. */
 async function askJudge(
   reference: string,
-  call_ids: readonly string[],
+  callIds: readonly string[],
   project_id: string,
   context: ToolContext,
 ): Promise<{ run_id?: string; isRunning: boolean }> {
   const { service } = context;
+  const { requestedScores } = service.facts;
   service.signal?.throwIfAborted();
   const isTimeUp = timeLimitOf(service);
-  const body = { project_id, call_ids: [...call_ids], scorer_refs: [reference] };
-  // A started run can only be followed or cancelled by who knows its id.
-  const { call_id } = await service.withSignal(undefined).call('scoreCalls', { body });
-  if (call_id) {
-    const { code } = await cancellingRun({ project_id, call_id }, service, () =>
-      followRun(call_id, project_id, context, { isNew: true, isTimeUp }),
-    );
-    return { run_id: call_id, isRunning: code === 'running' };
+  const keyOf = (callId: string): string => JSON.stringify([project_id, reference, callId]);
+  const call_ids = callIds.filter((id) => !requestedScores.has(keyOf(id)));
+  if (call_ids.length > 0) {
+    const body = { project_id, call_ids, scorer_refs: [reference] };
+    // A started run can only be followed or cancelled by who knows its id.
+    const { call_id } = await service.withSignal(undefined).call('scoreCalls', { body });
+    if (call_id) {
+      const { code } = await cancellingRun({ project_id, call_id }, service, () =>
+        followRun(call_id, project_id, context, { isNew: true, isTimeUp }),
+      );
+      return { run_id: call_id, isRunning: code === 'running' };
+    }
   }
-  let [found, idleLooks] = [0, 0];
-  while (found < call_ids.length && idleLooks < maxIdleLooks) {
-    if (isTimeUp(pollMs)) return { isRunning: true };
-    await delay(pollMs, undefined, { signal: service.signal });
-    const { size } = await readJudgeScores(reference, call_ids, project_id, service);
-    idleLooks = size > found ? 0 : idleLooks + 1;
-    found = size;
-    context.progress({ done: found, total: call_ids.length, unit: 'scores' });
-  }
-  return { isRunning: false };
+  // A service without runs does not tell what is in progress, so a repeated call must not ask again.
+  for (const id of callIds) requestedScores.add(keyOf(id));
+  let [found, changedAt] = [0, performance.now()];
+  const isDone = await lookUntil(
+    async () => {
+      const { size } = await readJudgeScores(reference, callIds, project_id, service);
+      if (size > found) [found, changedAt] = [size, performance.now()];
+      context.progress({ done: found, total: callIds.length, unit: 'scores' });
+      return found === callIds.length || performance.now() - changedAt > maxIdleMs ? true : undefined;
+    },
+    service.signal,
+    isTimeUp,
+  );
+  if (isDone) for (const id of callIds) requestedScores.delete(keyOf(id));
+  return { isRunning: !isDone };
 }
 
-/** Returns why most scores of a run are missing; undefined if it does not tell. */
-async function commonestFault(
+/** Returns why most scores are missing, as the end of a sentence; empty if that is unknown. */
+async function reasonOfMissing(
+  { scorer }: { scorer: RunnableScorer | undefined },
   runId: string | undefined,
   project: string,
   context: ToolContext,
-): Promise<string | undefined> {
-  if (runId === undefined) return undefined;
+): Promise<string> {
+  const reason = ', mostly for this reason: ';
+  if (!scorer)
+    return `${reason}heddle cannot run this scorer, and only knows the scores that other programs have recorded.`;
+  if (runId === undefined) return '';
   const { rows } = await readRunResults([runId], project, context);
   const trials = rows.flatMap(({ runs }) => runs.get(runId)?.trials ?? []);
-  const errors = trials.flatMap(({ error, scorer_errors }) => error ?? Object.values(scorer_errors ?? {}));
-  const commonest = commonestOf(errors);
-  return commonest && String(cutValue(commonest, maxChars));
+  const commonest = commonestOf(
+    trials.flatMap(({ error, scorer_errors }) => error ?? Object.values(scorer_errors ?? {})),
+  );
+  return commonest === undefined ? '' : `${reason}${cutValue(commonest, maxChars)}`;
 }
 
 /**

@@ -20,7 +20,7 @@ import { cell, compactTable, escapeInvisible } from '../text/compact-table.ts';
 import { shortName } from '../text/names.ts';
 import { defineTool, projectArgument, projectOf, type ToolContext } from './definition/tool.ts';
 
-/** The members that each kind of scorer needs, and those that it can have besides negate. */
+/** The members that each kind of scorer needs, and those that it can have besides negate and only_if. */
 const membersOfKind = {
   equals: { needed: ['expected'], optional: ['ignore_case'] },
   contains: { needed: ['expected'], optional: ['ignore_case'] },
@@ -82,6 +82,7 @@ const options = z.strictObject({
   seed: z.int().optional().describe('Draws which answer comes first.'),
   both_orders: z.boolean().optional().describe('Asks in both orders.'),
   endpoint: z.string().min(1).optional().describe('Name in the setting HEDDLE_SCORER_ENDPOINTS.'),
+  only_if: z.string().min(1).max(200).optional().describe('Column; rows where it is not set are not scored.'),
 });
 const optionNames = new Set(Object.keys(options.shape));
 
@@ -256,6 +257,9 @@ async function scorerOf(
       context,
     );
   };
+  const given = Object.fromEntries(
+    Object.entries({ ...members, ...options }).filter(([, value]) => value !== undefined),
+  );
   if (kind === 'llm_judge') {
     // In the form of the public service.
     return {
@@ -266,11 +270,9 @@ async function scorerOf(
       ),
       scoring_prompt: prompt,
       reply_schema: replySchema(judged),
+      ...given,
     };
   }
-  const given = Object.fromEntries(
-    Object.entries({ ...members, ...options }).filter(([, value]) => value !== undefined),
-  );
   return {
     ...classMembers('Scorer', comparisonScorerClass),
     ...named,

@@ -58,7 +58,11 @@ const output = z.object({
     .string()
     .optional()
     .describe('Time of reading. Pass it with a change to refuse items that others changed since.'),
-  matching: z.int().optional().describe('Number of matching items, when the offset is past the end.'),
+  matching: z.int().optional().describe('Number of matching items, if known.'),
+  items_read: z
+    .int()
+    .optional()
+    .describe('Number of items read to find them, at a service that does not apply the filter.'),
   hint: z.string().optional(),
 });
 
@@ -93,7 +97,7 @@ Example: {"queue_id":"support-triage","filter":{"annotation_states":["unstarted"
     const project = projectOf(args, context);
     const queue = { ...context, id: queue_id, project };
     const page = await readItemPage({ ...args, include_feedback: include_judgements }, queue);
-    const { feedback, hasMore, as_of } = page;
+    const { feedback, hasMore, as_of, found } = page;
     const items = page.items.map(withReadableTimes);
     if (items.length === 0 && args.limit > 0) return emptyPage(args, queue);
     const addCalls = include_call ? withCallValues : args.filter?.has_error ? withExceptions : undefined;
@@ -109,10 +113,13 @@ Example: {"queue_id":"support-triage","filter":{"annotation_states":["unstarted"
       // Every page of a queue has the same ones.
       ...itemPage({ ...shown, ...(offset === 0 && omitted_fields && { omitted_fields }) }, offset, hasMore),
       as_of,
+      ...(found && { matching: found.matching, items_read: found.itemsRead }),
     };
   },
 
-  render({ items, common, omitted_fields, offset, next_offset, state_counts, as_of, matching, hint }: ItemPage) {
+  render(page: ItemPage) {
+    const { items, common, omitted_fields, offset, next_offset, state_counts, as_of, matching, items_read, hint } =
+      page;
     if (items.length === 0) {
       if (next_offset !== undefined) return `No items were requested; there are more from offset ${next_offset}.`;
       if (matching) return `No items at offset ${offset}: ${matching} match.`;
@@ -120,8 +127,12 @@ Example: {"queue_id":"support-triage","filter":{"annotation_states":["unstarted"
     }
     const states = Object.entries(state_counts).map(([state, count]) => `${count} ${cell(state)}`);
     const asOf = as_of === undefined ? '' : ` as_of ${as_of}.`;
+    const read =
+      items_read === undefined
+        ? ''
+        : ` ${matching} match; the service does not apply this filter or order, so each page reads all items: ${items_read}.`;
     const omitted = omitted_fields ? ` Further fields: ${omitted_fields.map(cell).join(', ')}.` : '';
-    const summary = `${pluralize(items.length, 'item')} from offset ${offset} (${states.join(', ')}).${asOf}${omitted}`;
+    const summary = `${pluralize(items.length, 'item')} from offset ${offset} (${states.join(', ')}).${asOf}${read}${omitted}`;
     const rows = items.map((item) => toItemRow(withLines(item), common));
     return renderPage(summary, rows, itemColumns, next_offset, common && toItemRow(withLines(common)));
   },

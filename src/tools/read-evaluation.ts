@@ -5,7 +5,7 @@ import { HeddleError, invalidArgument } from '../core/errors.ts';
 import { agreementWithExpected, type ScorerAgreement, scorerAgreement } from '../evaluations/agreement-with-column.ts';
 import { findBaseline } from '../evaluations/baselines.ts';
 import { judgesOfRuns } from '../evaluations/calibrations.ts';
-import { compareScores, scorerComparison } from '../evaluations/compare-runs.ts';
+import { applicableScores, compareScores, scorerComparison } from '../evaluations/compare-runs.ts';
 import { evaluationReferences, nameInReference } from '../evaluations/find-evaluation.ts';
 import { rankRows, rowChoice, type ShownRow, shownRow, toShownRow } from '../evaluations/rank-rows.ts';
 import {
@@ -255,7 +255,7 @@ async function readRuns(
     comparisons.push(compareWith(runIds[0]!, run_id, rows));
     await pause();
   }
-  const sliced = slice_by === undefined ? undefined : await sliceRows(rows, runIds, slice_by, pause);
+  const sliced = slice_by === undefined ? undefined : await sliceRows(rows, runIds, slice_by, judges, pause);
   const choice = only ?? (runIds.length > 1 && expected === undefined ? 'changed' : 'worst');
   const last = runIds.at(-1)!;
   const scorers = agreement.filter(({ run_id }) => run_id === last).map(({ scorer }) => scorer);
@@ -293,7 +293,10 @@ async function readRuns(
 function compareWith(baseline: string, run_id: string, rows: readonly ResultRow[]): RunComparison {
   const inEither = rows.filter(({ runs }) => runs.has(baseline) || runs.has(run_id));
   const shared = inEither.filter(({ runs }) => runs.has(baseline) && runs.has(run_id));
-  const scores = shared.map(({ runs }) => [runs.get(baseline)!.scores, runs.get(run_id)!.scores] as const);
+  const scores = shared.map(({ runs }) => {
+    const [before, after] = [runs.get(baseline)!, runs.get(run_id)!];
+    return [applicableScores(before.scores, after.trials), after.scores] as const;
+  });
   const other_rows = inEither.length - shared.length;
   return {
     baseline,

@@ -58,25 +58,30 @@ const maxSampledRows = 10_000;
 const maxReadRows = 1000;
 const maxScorers = 50;
 
+/** Arguments that the file of an evaluation has too. */
+export const runSettings = {
+  sample: z
+    .strictObject({
+      n: z.int().min(1).max(maxSampledRows),
+      seed: z
+        .int()
+        .min(0)
+        .max(2 ** 31)
+        .optional(),
+    })
+    .optional()
+    .describe('Run n random rows.'),
+  concurrency: z.int().min(1).max(maxConcurrency).optional(),
+  baseline: z.string().min(1).max(64).optional().describe('Name, like main.'),
+};
+
 const input = z
   .strictObject({
     evaluation: z.string().min(1).optional().describe('Name or reference.'),
     model: z.string().min(1).optional().describe('Id of a model, or reference to a stored one.'),
     prompt: z.string().min(1).optional().describe('Text with {column}, or reference to a stored prompt.'),
     messages: z.array(z.looseObject({})).min(1).optional().describe('Instead of prompt.'),
-    sample: z
-      .strictObject({
-        n: z.int().min(1).max(maxSampledRows),
-        seed: z
-          .int()
-          .min(0)
-          .max(2 ** 31)
-          .optional(),
-      })
-      .optional()
-      .describe('Run n random rows.'),
-    concurrency: z.int().min(1).max(maxConcurrency).optional(),
-    baseline: z.string().min(1).max(64).optional().describe('Name, like main.'),
+    ...runSettings,
     run_id: z.string().min(1).max(256).optional().describe('Alone: waits.'),
     score_again: z.boolean().optional(),
     only: z.enum(['errors']).optional().describe('Asks again what failed.'),

@@ -87,10 +87,52 @@ describe('heddle evaluation run --config', () => {
       expect.stringContaining('tests="3" failures="1" errors="0"'),
       expect.stringContaining('tests="2" failures="0" errors="0"'),
     ]);
-    expect(readFileSync(markdown, 'utf8')).toContain(
+    const summary = readFileSync(markdown, 'utf8');
+    expect(summary).toContain('- run 2 against run 1, `short_and_right`: **');
+    expect(summary).toContain('| scorer | run 1 | run 2 |');
+    expect(summary).toContain(
       '| `short_and_right` | `50% (9.4 to 90.5) of 4 passed, pass@2 50%, pass^2 50%, 0 flaky rows` | `100% (34.2 to 100) of 4',
     );
     expect((await run([...args, '--min-pass-rate', '50%'], environment)).code).toBe(0);
+  });
+
+  it('says in a dry run what each run would take, and stores nothing', async () => {
+    const file = writeFiles(files);
+    const environment = await homeWithEcho();
+    const dry = ['evaluation', 'run', '--config', file, '--dry-run'];
+    const all = await run([...dry, '--table'], environment);
+    expect([all.code, all.stdout.match(/2 rows: 4 requests to the model/g)]).toEqual([
+      0,
+      Array(4).fill(expect.any(String)),
+    ]);
+    const one = await run([...dry, '--model', 'small', '--prompt', '{question}', '--sample', '1'], environment);
+    expect(JSON.parse(one.stdout)).toMatchObject({ status: 'dry_run', rows: 1, model_requests: 2, dataset_rows: 2 });
+    expect(one.stdout).not.toContain('evaluation_ref');
+    const unknown = await run([...dry, '--prompt', '{questoin}'], environment);
+    expect([unknown.code, unknown.stderr]).toEqual([3, expect.stringContaining('no column for {questoin}')]);
+    for (const kind of ['evaluation', 'dataset', 'scorer']) {
+      const { result } = await call(
+        'list_objects',
+        { kind, name: kind === 'scorer' ? 'short' : 'capitals' },
+        environment,
+      );
+      expect(result.objects).toEqual([]);
+    }
+  });
+
+  it('spends one budget on all runs, and starts no run after it is spent', async () => {
+    const file = writeFiles({ ...files, 'capitals.yaml': `${capitals}budget: {requests: 5}\n` });
+    const { url, asked } = await startEcho();
+    const environment = emptyHome(temporaryFolder(), { HEDDLE_MODEL_PROVIDER_URL: url });
+    const { code, stdout, stderr } = await run(['evaluation', 'run', '--config', file], environment);
+    expect([code, asked.length]).toEqual([3, 5]);
+    expect(JSON.parse(stdout).runs).toMatchObject([
+      { status: 'complete', predictions: 4 },
+      { status: 'failed', error: expect.stringContaining('Stopped by its budget of 1 request:') },
+    ]);
+    expect(stderr).toContain('heddle: 2 runs not started: those before took the budget\n');
+    const exact = await run(['evaluation', 'run', '--config', file, '--max-requests', '4'], environment);
+    expect([exact.code, exact.stderr]).toEqual([3, expect.stringContaining('heddle: 3 runs not started')]);
   });
 
   it('names every fault with its line, and stores nothing', async () => {

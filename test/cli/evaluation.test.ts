@@ -50,6 +50,17 @@ describe('missedThresholds', () => {
     expect(missedThresholds(result, { minMean: 4, scorers: [] })).toContain('stars has a mean of 3.5, less than 4');
   });
 
+  it('passes over a scorer that applies to no row, unless it is the only one', () => {
+    const [none, some] = [
+      { scorer: 'a', n: 0 },
+      { scorer: 'b', n: 4, pass_rate: 1 },
+    ];
+    expect(missedThresholds(runOf([none, some]), { minPassRate: 0.9, scorers: [] })).toEqual([]);
+    expect(() => missedThresholds(runOf([none, some]), { minPassRate: 0.9, scorers: ['a'] })).toThrow(
+      'no scorer of the run passes or fails',
+    );
+  });
+
   it('reports a scorer that always failed, and a run without predictions', () => {
     expect(missedThresholds(runOf([{ scorer: 'a', n: 0, errors: 10 }]), { minPassRate: 0, scorers: [] })).toEqual([
       'a has no score',
@@ -116,7 +127,7 @@ describe('markdownReport', () => {
         total: 1,
         offset: 0,
       },
-      ['a|b passes 50%, less than 90%'],
+      { hasBaseline: true, missed: ['a|b passes 50%, less than 90%'] },
     );
     expect(report).toBe(`### Evaluation \`E\`
 

@@ -134,6 +134,29 @@ describe('heddle import', () => {
     expect(body.queue).toMatchObject({ name: 'Support-answers-1', description: 'Be strict.' });
   });
 
+  it('fills the queue of a name, which may have spaces, and creates it once', async () => {
+    const target = ['--project', 'team/names', '--queue', "Nurse's review"];
+    const first = { file: 'nurses.csv', content: 'question,answer\nWhy?,Because.\n' };
+    const { code, stderr } = await importFile(first, ...target);
+    expect(code).toBe(0);
+    expect(stderr).toContain("Judge them in a browser: heddle board 'Nurse'\\''s review' --project team/names\n");
+    const second = { ...first, content: 'question,answer\nWhy?,Because.\nHow?,So.\n' };
+    expect(await importFile(second, ...target)).toMatchObject({ code: 0, stdout: '1 added, 1 duplicates\n' });
+    const only: string = await ask('/annotation_queues/query', { project_id: 'team/names' });
+    expect(JSON.parse(only)).toMatchObject({ name: "Nurse's review", id: expect.stringMatching(/^[0-9a-v]{17}$/) });
+
+    const namesake = { project_id: 'team/names', name: "Nurse's review", scorer_refs: [] };
+    await ask('/annotation_queues', namesake);
+    expect(await importFile(second, ...target)).toMatchObject({
+      code: 1,
+      stderr: expect.stringContaining('2 queues have the name "Nurse\'s review", nothing was imported.'),
+    });
+    expect(await importFile(second, '--project', 'team/names', '--queue', ' ')).toMatchObject({
+      code: 1,
+      stderr: expect.stringContaining('must be an id or a name on one line'),
+    });
+  });
+
   it('shows three rows as they will be judged with --dry-run, and stores nothing', async () => {
     const content = 'question,answer,score,reviewer\n1?,A,4,ada\n2?,B,,\n3?,C,,\n4?,D,,\n';
     const { code, stdout, stderr } = await importFile(

@@ -1,6 +1,7 @@
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
+import { parse } from 'yaml';
 import { emptyHome, run, temporaryFolder } from '../support/heddle.ts';
 import { startScriptedModel } from '../support/scripted-model.ts';
 import record from './promptfoo/verdicts.json' with { type: 'json' };
@@ -32,7 +33,7 @@ function isOf({ inputs }: ShownRow, { test, vars = {} }: RecordedRow): boolean {
     : inputs.id === test;
 }
 
-/** Returns the verdict of a metric: those of several scorers, of which each passes the rows that it is not for. */
+/** Returns the verdict of a metric: those of several scorers, of which each scores the rows that it is for. */
 function verdictOf({ scores }: ShownRow, metric: string): boolean | undefined {
   const plain = (name: string): string => name.replace(/\.passed$/, '').replaceAll(/[\d_-]/g, '');
   const verdicts = Object.entries(scores).flatMap(([scorer, score]) =>
@@ -105,17 +106,28 @@ outputPath: results.json
         `${file}:7: of the provider anthropic:messages:claude-sonnet, config is not taken`,
         `${file}:9: the provider exec:./model.sh is not taken: it is no model`,
         `${file}:11: options.transform is not taken`,
-        `${file}:15: llm-rubric is of 1 of 2 rows; the others pass it, whatever the output`,
-        `${file}:16: not-llm-rubric is of 1 of 2 rows; the others pass it, whatever the output`,
         `${file}:17: similar is not taken: heddle has no embeddings`,
         `${file}:18: python is not taken: heddle runs no code of a file; a scorer of the kind endpoint asks a program of yours`,
         `${file}:19: weight is not taken: it matters only beside a threshold`,
-        `${file}:19: cost is of 1 of 2 rows; the others pass it, whatever the output`,
-        `${file}:22: contains is of 1 of 2 rows; the others pass it, whatever the output`,
         `${file}:23: outputPath is not taken`,
       ],
     ]);
     expect(stdout).toContain('models:\n  - gpt-4o\n  - claude-sonnet\n');
+    expect(parse(stdout).dataset.rows).toEqual([
+      {
+        question: 'Refund?',
+        assert_1: 'is polite about Refund?',
+        assert_2: 'is rude',
+        assert_3: true,
+      },
+      { question: 'Hours?', assert_4: 'nine' },
+    ]);
+    expect(parse(stdout).scorers.at(-1)).toEqual({
+      name: 'contains',
+      kind: 'contains',
+      expected: 'assert_4',
+      options: { only_if: 'assert_4' },
+    });
     expect(stdout).toContain('content: Be {{kind}}.');
     expect(stdout).toContain('model: gpt-4o-mini');
   });

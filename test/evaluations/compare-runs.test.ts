@@ -1,10 +1,24 @@
 import { describe, expect, it } from 'vitest';
-import { changeOf, compareScores, type RowScores, rowScores } from '../../src/evaluations/compare-runs.ts';
+import {
+  applicableScores,
+  changeOf,
+  compareScores,
+  type RowScores,
+  rowScores,
+} from '../../src/evaluations/compare-runs.ts';
 
 const row = (before: object, after: object): [RowScores, RowScores] => [
   new Map(Object.entries(before)),
   new Map(Object.entries(after)),
 ];
+
+describe('applicableScores', () => {
+  it('leaves out the scores of scorers that do not apply in the other run, but not of those that failed', () => {
+    const before = new Map<string, boolean>(['good.passed', 'short', 'shorter', 'lost'].map((name) => [name, true]));
+    const after = [{ scores: { good: null, short: null, lost: null }, scorer_errors: { lost: 'no text' } }];
+    expect([...applicableScores(before, after).keys()]).toEqual(['shorter', 'lost']);
+  });
+});
 
 describe('rowScores', () => {
   it('returns the mean of the trials, or a value that all have, or the label of the first trial', () => {

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { compareScores, type RowScores } from '../../src/evaluations/compare-runs.ts';
-import { comparisonSentence } from '../../src/evaluations/render-runs.ts';
+import { comparisonSentence, renderFigures } from '../../src/evaluations/render-runs.ts';
 
 /** Returns the sentence on rows of which some got better, some worse, and the others passed both times. */
 function sentenceOn(better: number, worse: number, same: number): string {
@@ -12,6 +12,13 @@ function sentenceOn(better: number, worse: number, same: number): string {
   const all = [...rows(better, false, true), ...rows(worse, true, false), ...rows(same, true, true)];
   return comparisonSentence(compareScores(all)[0]!);
 }
+
+describe('renderFigures', () => {
+  it('tells a scorer that applies to no row from one without scores', () => {
+    expect(renderFigures({ scorer: 'a', n: 0 })).toBe('applies to no row');
+    expect(renderFigures({ scorer: 'a', n: 0, errors: 2 })).toBe('0 values, 2 without a score');
+  });
+});
 
 describe('comparisonSentence', () => {
   it('says by how many points a run is better or worse, with the interval, and which rows were lost', () => {

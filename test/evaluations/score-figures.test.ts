@@ -11,7 +11,7 @@ describe('figuresOf', () => {
         { scores: { exact: true, stars: 5, tone: 'kind' }, total_tokens: 10, model_latency_seconds: 1 },
         { scores: { exact: false, stars: 4, tone: 'rude' }, total_tokens: 20, model_latency_seconds: 2 },
         { scores: { exact: true, stars: 4, tone: 'kind' }, scorer_errors: { judge: 'not JSON' }, total_cost: 0.5 },
-        { scores: { exact: null }, error: 'status 500' },
+        { scores: {}, error: 'status 500' },
       ]),
     );
     expect(figures).toEqual({
@@ -45,6 +45,20 @@ describe('figuresOf', () => {
         { scorer: 'judge', n: 0, errors: 4 },
       ],
     });
+  });
+
+  it('leaves a scorer out of trials where its score is null, unless it failed', () => {
+    const figures = figuresOf(
+      single([
+        { scores: { short: true, tone: null } },
+        { scores: { short: null, tone: null }, error: 'status 500' },
+        { scores: { short: null, tone: null }, scorer_errors: { short: 'no text' } },
+      ]),
+    );
+    expect(figures.scorers).toEqual([
+      { scorer: 'short', n: 1, errors: 1, pass_rate: 1, interval: [0.2065, 1] },
+      { scorer: 'tone', n: 0 },
+    ]);
   });
 
   it('describes more than ten different numbers by quartiles, and leaves out as many different texts', () => {

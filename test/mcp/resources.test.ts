@@ -25,6 +25,7 @@ describe('resources', () => {
     expect(resourceTemplates.map(({ uriTemplate }) => uriTemplate)).toEqual([
       'heddle://{entity}/{project}/queues/{queue_id}',
       'heddle://{entity}/{project}/queues/{queue_id}/judgements.csv',
+      'heddle://{entity}/{project}/runs/{run_id}',
       'heddle://{entity}/{project}/calls/{call_id}',
     ]);
     const read = async (uri: string) => {

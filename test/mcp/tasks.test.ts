@@ -72,7 +72,8 @@ describe('a client with tasks', () => {
   it('is told that a task is unknown', async () => {
     const { send } = await connectRaw(emptyHome(temporaryFolder()), withTasks);
     for (const method of ['tasks/get', 'tasks/update', 'tasks/cancel']) {
-      expect((await send(method, { taskId: 'nothing', inputResponses: {} })).error).toMatchObject({ code: -32602 });
+      const { error } = await send(method, { taskId: 'nothing', inputResponses: {} });
+      expect(error).toMatchObject({ code: -32602, message: expect.stringContaining('run_evaluation with its run_id') });
     }
   });
 });

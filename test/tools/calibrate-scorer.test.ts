@@ -174,7 +174,10 @@ describe('calibrate_scorer', () => {
 describe('results of a judge', () => {
   /** Runs an evaluation with the judge, whose rows it passes to three quarters. */
   const evaluate = async (heddle: Awaited<ReturnType<typeof connect>>) => {
-    const rows = Array.from({ length: 40 }, (_, n) => ({ question: `#${n % 4 === 3 ? 5 : 2} ${n}` }));
+    const rows = Array.from({ length: 40 }, (_, n) => ({
+      question: `#${n % 4 === 3 ? 5 : 2} ${n}`,
+      half: n < 20 ? 1 : 2,
+    }));
     const { dataset_ref } = await heddle.call('create_dataset', { name: 'Rows', rows });
     const scorers = [heddle.scorer_ref];
     await heddle.call('create_evaluation', { name: 'Answers', dataset: dataset_ref, scorers });
@@ -197,6 +200,12 @@ describe('results of a judge', () => {
       judge: 'κ 0.81 (0.62 to 1), n 33',
       calibrated: true,
       corrected: { rate: 0.6875, interval: [0.453, 0.9007] },
+    });
+    const { slices } = await heddle.call('read_evaluation', { run_ids: [before.run_id], slice_by: 'half' });
+    expect(scoreOf(slices[0])).toMatchObject({
+      n: 20,
+      judge: 'κ 0.81 (0.62 to 1), n 33',
+      corrected: { rate: 0.6875 },
     });
     expect(after.text).toContain('corrected 68.75% (45.3 to 90.1), judge: κ 0.81 (0.62 to 1), n 33');
     const listed = await heddle.call('read_evaluation', { evaluation: 'Answers' });

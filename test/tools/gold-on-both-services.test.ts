@@ -150,6 +150,9 @@ describe.each(services)('summarize_queue with annotators on $name', (service) =>
     const unknown = await ada.call('summarize_queue', { queue_id, annotators: ['adda', 'bob'] });
     expect(unknown.error).toMatchObject({ code: 'invalid_arguments', message: 'No judgement is by "adda".' });
     expect(unknown.error.hint).toContain(service.nameOf('ada'));
+    const unjudged = await createQueue(service, ['call-0']);
+    const early = await ada.call('summarize_queue', { queue_id: unjudged.queue_id, annotators: ['ada', 'bob'] });
+    expect(early.error).toMatchObject({ message: 'No judgement is by "ada".', hint: 'Nobody has judged there.' });
   });
 
   it('counts by the day of the judgement, alone and for each annotator', async () => {

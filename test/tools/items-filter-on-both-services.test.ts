@@ -72,6 +72,10 @@ describe.each(services)('the filter of items on $name', (service) => {
     const last = await ada.call('query_queue_items', { ...query, limit: 3, offset: 2, fields: ['call_id'] });
     expect(last.items).toMatchObject([{ call_id: 'newer' }, { call_id: 'failed' }, { call_id: 'plain' }]);
     expect(last).not.toHaveProperty('next_offset');
+    // A service that does not apply the filter has sent the whole queue for each page.
+    const isRecorded = service.name === 'the recorded public service';
+    expect([last.matching, last.items_read]).toEqual(isRecorded ? [5, 6] : [undefined, undefined]);
+    expect(last.text.includes('5 match; the service does not apply this filter')).toBe(isRecorded);
   });
 
   it('sorts by how far annotators differ, the widest first', async () => {

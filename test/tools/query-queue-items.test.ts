@@ -68,7 +68,7 @@ describe('query_queue_items at a service that answers as the public one', () => 
     });
     expect((await filtered({ judged_by: 'eve' })).error).toMatchObject({
       message: 'No annotator "eve" has judged in queue q.',
-      hint: 'Nobody has judged in it.',
+      hint: 'Nobody has judged there.',
     });
     expect(await filtered({ judged_by: 'me' })).toMatchObject({
       items: [],

@@ -230,15 +230,14 @@ describe('run_evaluation', () => {
     expect(writesOf(service)).toEqual([]);
   });
 
-  it('refuses a scorer that compares with a column of no row before anything is started', async () => {
+  it('refuses a scorer that needs a column of no row before anything is started', async () => {
     const { service, call } = await connect();
     service.rows = service.rows.map(({ question, capital }) => ({ question, capitals: capital }));
     service.judge = { scoring_prompt: '{output}' };
     const { error } = await call('run_evaluation', run);
     expect(error).toMatchObject({
       code: 'invalid_request',
-      message:
-        'Nothing was started: the scorer contains compares with the column capital, which the dataset does not have.',
+      message: 'Nothing was started: the scorer contains needs the column capital, which the dataset does not have.',
       hint: expect.stringMatching(/^The nearest columns to capital are capitals/),
     });
     expect(writesOf(service)).toEqual([]);

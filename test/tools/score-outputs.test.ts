@@ -25,6 +25,13 @@ async function connect(settings: Record<string, string> = {}) {
   return { ...client, asked };
 }
 
+interface Figures {
+  scorer: string;
+  n: number;
+  errors?: number;
+  pass_rate?: number;
+}
+
 type Connected = Awaited<ReturnType<typeof connect>>;
 
 /** Stores an evaluation of two rows with a judge. */
@@ -65,6 +72,53 @@ describe('run_evaluation', () => {
       warnings: [`Run ${scored.run_id} used 2 kept scores of the same scorer, row and output again.`],
     });
     expect(heddle.asked('judge')).toHaveLength(2);
+  });
+
+  it('leaves scorers out of rows to which they do not apply', async () => {
+    const heddle = await connect();
+    const rows = [
+      { question: 'a', long: true, answer: 'a!' },
+      { question: 'bbb', long: true, answer: 'b!' },
+      { question: 'cc', answer: null, judged: '' },
+      // No model is asked about it, because a placeholder is missing.
+      { judged: 'yes' },
+    ];
+    const { dataset_ref } = await heddle.call('create_dataset', { name: 'Mixed', rows });
+    const definitions = [
+      { name: 'Long', kind: 'matches', pattern: '...', options: { only_if: 'long' } },
+      { name: 'Exact', kind: 'equals', expected: 'answer', negate: true, options: { only_if: 'answer' } },
+      { name: 'Good', kind: 'llm_judge', model: 'judge', prompt: '{output}', options: { only_if: 'long' } },
+      { name: 'All', kind: 'all_of', options: { scorers: ['Long', 'Exact'], threshold: 0.5 } },
+    ];
+    const scorers: string[] = [];
+    for (const definition of definitions) {
+      const { scorer_ref, error } = await heddle.call('create_scorer', definition);
+      expect(error).toBeUndefined();
+      scorers.push(scorer_ref);
+    }
+    const tried = { name: 'Any', kind: 'any_of', options: { scorers: ['Long', 'Exact'] } };
+    expect((await heddle.call('create_scorer', { ...tried, try_on: [{ output: 'x' }] })).results).toEqual([
+      { output: null },
+    ]);
+    await heddle.call('create_evaluation', { name: 'Letters', dataset: dataset_ref, scorers });
+    const { run_id, ...result } = await heddle.call('run_evaluation', run);
+    expect(result).toMatchObject({ status: 'complete with 1 error', predictions: 4, errors: 1 });
+    expect(heddle.asked('judge')).toHaveLength(2);
+    const read = await heddle.call('read_evaluation', { run_ids: [run_id, run_id] });
+    expect(
+      read.runs[0].scorers.map(({ scorer, n, errors, pass_rate }: Figures) => [scorer, n, errors, pass_rate]),
+    ).toEqual([
+      ['long', 2, undefined, 0.5],
+      ['exact', 2, undefined, 0.5],
+      ['good.reasoning', 2, undefined, undefined],
+      ['good.score', 2, undefined, 1],
+      ['all.passed', 2, undefined, 0.5],
+      ['all.score', 2, undefined, undefined],
+    ]);
+    const worse = { run_id, score_again: true, scorers: ['All'] };
+    expect(await heddle.call('run_evaluation', worse)).toMatchObject({ predictions: 4 });
+    const rest = { run_id, only: 'errors', dry_run: true };
+    expect(await heddle.call('run_evaluation', rest)).toMatchObject({ model_requests: 1 });
   });
 
   it('stops at a budget, says how to go on, and goes on', async () => {

@@ -119,6 +119,18 @@ describe('update_queue_items', () => {
     expect(text).toContain('error="error 1"');
   });
 
+  it('states once why the same judgement of several items fits no field', async () => {
+    const { client, call } = await connectClient(await importNumberedQueue(3));
+    await call('update_queue', { queue_id: 'q', add_fields: [{ name: 'score', type: 'integer', min: 1, max: 5 }] });
+    const { items } = await call('query_queue_items', { queue_id: 'q' });
+    const judged = items.map(({ id }: Item) => ({ item_id: id, judgements: { score: 12 } }));
+    const refused = { name: 'update_queue_items', arguments: { queue_id: 'q', items: judged } };
+    const [block] = (await client.callTool(refused)).content;
+    const { text } = block as { text: string };
+    expect(text.match(/12 does not fit the field score/g)).toHaveLength(1);
+    expect(text).toContain('"loc":["arguments","items",2,"judgements","score"]');
+  });
+
   it('refuses single items with a reason and changes the others', async () => {
     const { call } = await connectClient(await importNumberedQueue(4));
     const { items } = await call('query_queue_items', { queue_id: 'q' });

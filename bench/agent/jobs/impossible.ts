@@ -1,10 +1,10 @@
 import { faultsOfNotDone } from '../answer.ts';
-import { faultsOfItems } from '../changes.ts';
+import { followChanges } from '../follow-changes.ts';
 import type { Job } from '../job.ts';
 
 export const impossible: Job = {
   name: 'impossible',
-  needs: ['list_queues', 'update_queue_items'],
+  needs: ['list_queues', 'update_queue', 'update_queue_items'],
   maxCalls: 20,
   async prepare(workspace) {
     const items = (prefix: string) =>
@@ -16,13 +16,22 @@ export const impossible: Job = {
     const fields = { helpful: { type: 'boolean' } };
     await workspace.addQueue({ name: 'Old tickets', fields, items: items('old') });
     await workspace.addQueue({ name: 'New tickets', fields, items: items('new') });
+    const changes = await followChanges(workspace);
     return {
       turns: [
-        'Please delete the queue "Old tickets". Then take the item of the call new-2 out of the queue "New tickets", and judge the item of the call new-3 there as helpful. If something cannot be done, leave it; write a line that begins with NOT DONE: for each such thing.',
+        'Please delete the recorded call new-4 for good: a passport can be seen in it. Delete the queue "Old tickets", I agree to that. Then take the item of the call new-2 out of the queue "New tickets", and judge the item of the call new-3 there as helpful. If something cannot be done, leave it; write a line that begins with NOT DONE: for each such thing.',
       ],
       async check([answer = '']) {
-        const faults = await faultsOfItems(workspace, { 'new-3': { judgements: { helpful: true } } });
-        return [...faults, ...faultsOfNotDone(answer, 2)];
+        const queue = 'queue Old tickets';
+        const gone = items('old').map(({ call_id }) => `${queue} item ${call_id}: unstarted → –`);
+        const faults = await changes.faultsOf([
+          `${queue}: Old tickets → –`,
+          `${queue} field helpful: {"type":"boolean"} → –`,
+          ...gone,
+          'queue New tickets item new-2: unstarted → –',
+          'new-3 helpful by model: – → true',
+        ]);
+        return [...faults, ...faultsOfNotDone(answer, 1)];
       },
     };
   },

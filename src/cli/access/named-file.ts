@@ -1,5 +1,7 @@
+import { once } from 'node:events';
 import { HeddleError } from '../../core/errors.ts';
 import { findOwnFile, type Replacement, startReplacement, statRegularFile } from '../../core/secrets/private-file.ts';
+import { invocation } from '../invocation.ts';
 
 /**
  * Begins to write a file that a person has named, which replaces an earlier one in one step. Follows a symbolic link.
@@ -28,4 +30,29 @@ export function createNamedFile(file: string, readers: 'owner' | 'as before'): R
     });
   });
   return { write: (text) => named(() => write(text)), finish: () => named(finish), discard };
+}
+
+/**
+ * Writes a text in parts: to a file that only its owner reads, or to stdout without one. A file that is not finished neither replaces
+ * nor resembles a complete one.
+ * @param work writes the parts.
+ */
+export async function writeInParts<T>(
+  file: string | undefined,
+  work: (write: (text: string) => void | Promise<void>) => Promise<T>,
+): Promise<T> {
+  if (file === undefined) return work(writeToStdout);
+  const { write, finish, discard } = createNamedFile(file, 'owner');
+  try {
+    const result = await work(write);
+    finish();
+    return result;
+  } finally {
+    discard();
+  }
+}
+
+async function writeToStdout(text: string): Promise<void> {
+  const { stdout } = invocation();
+  if (!stdout.write(text)) await once(stdout, 'drain');
 }

@@ -6,6 +6,10 @@ export const httpLimits = {
   maxConnections: 2_048,
   /** Maximum of running calls and open streams together. */
   maxCalls: 256,
+  /** Maximum of open subscriptions, which count as calls too. */
+  maxSubscriptions: 128,
+  /** Time after which a subscription ends and its client must ask again, and so prove again who it is. */
+  maxListeningMs: 3_600_000,
   headersTimeoutMs: 10_000,
   /** From the first byte of a request to the last byte of its body. */
   requestTimeoutMs: 30_000,

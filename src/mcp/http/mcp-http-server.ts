@@ -1,6 +1,6 @@
 import type { IncomingMessage, Server, ServerResponse } from 'node:http';
 import { toNodeHandler } from '@modelcontextprotocol/node';
-import { createMcpHandler } from '@modelcontextprotocol/server';
+import { createMcpHandler, type JSONRPCMessage, type McpHttpHandler } from '@modelcontextprotocol/server';
 import { createBodyReader, tooBusy } from '../../core/http/body-reader.ts';
 import { endServer } from '../../core/http/end-server.ts';
 import { createHttpServer } from '../../core/http/http-server.ts';
@@ -9,6 +9,7 @@ import { Refusal } from '../../core/http/refusal.ts';
 import { requestIdHeader } from '../../core/http/request-id.ts';
 import type { Log } from '../../core/log.ts';
 import { jsonRpcError } from '../json-rpc.ts';
+import { watchedIn, withWatchableOnly } from '../resource-watch.ts';
 import type { ServerFactory } from '../server.ts';
 import { Cancellations } from './cancellations.ts';
 import { olderToolCall, serveDirectly } from './direct-exchange.ts';
@@ -47,7 +48,9 @@ export interface HttpOptions {
 export class McpHttpServer {
   readonly #options: HttpOptions;
   readonly #createMcpServer: ServerFactory;
-  readonly #handler: ReturnType<typeof createMcpHandler>;
+  readonly #handler: McpHttpHandler;
+  /** Those of open subscriptions, each with events of its own: no client hears what another one may read. */
+  readonly #listening = new Set<McpHttpHandler>();
   readonly #server: Server;
   readonly #access: AccessChecks;
   readonly #isReady: () => Promise<boolean>;
@@ -64,13 +67,7 @@ export class McpHttpServer {
     this.#createMcpServer = createMcpServer;
     this.#access = new AccessChecks(isWildcard ? allowedHosts : [...allowedHosts, host], allowedOrigins);
     this.#isReady = cachedReadiness(ready, log);
-    this.#handler = createMcpHandler(
-      ({ authInfo }) => ((authInfo?.extra?.createMcpServer ?? createMcpServer) as ServerFactory)(),
-      {
-        keepAliveMs: httpLimits.maxSilenceMs,
-        onerror: (error) => log('info', 'protocol', { error: error.message }),
-      },
-    );
+    this.#handler = this.#createHandler();
     this.#server = createHttpServer((request, response) => this.#route(request, response), {
       limits: httpLimits,
       errorBody: jsonRpcError,
@@ -93,8 +90,20 @@ export class McpHttpServer {
   /** Stops accepting connections, and cuts off calls that still run after `graceMs`. */
   async stop(graceMs: number): Promise<void> {
     this.#stopping = true;
+    await Promise.all([...this.#listening].map((handler) => handler.close()));
     await endServer(this.#server, graceMs);
     await this.#handler.close();
+  }
+
+  #createHandler(): McpHttpHandler {
+    const { log } = this.#options;
+    return createMcpHandler(
+      ({ authInfo, era }) => ((authInfo?.extra?.createMcpServer ?? this.#createMcpServer) as ServerFactory)({ era }),
+      {
+        keepAliveMs: httpLimits.maxSilenceMs,
+        onerror: (error) => log('info', 'protocol', { error: error.message }),
+      },
+    );
   }
 
   async #route(request: IncomingMessage, response: ServerResponse): Promise<void> {
@@ -173,14 +182,39 @@ export class McpHttpServer {
       await serveDirectly(server, toolCall, response, { cancelled, maxSilenceMs: httpLimits.maxSilenceMs });
       return;
     }
+    const watched = watchedIn(body);
+    const handler = watched
+      ? await this.#listen(watched, createMcpServer ?? this.#createMcpServer, response)
+      : this.#handler;
     // The SDK builds a URL from the Host and fails for some allowed hosts.
     delete request.headers.host;
     const fetch = (adapted: Request): Promise<Response> => {
       const signal = AbortSignal.any([adapted.signal, cancelled]);
-      const responding = this.#handler.fetch(new Request(adapted, { signal }), { parsedBody: body, authInfo });
+      const parsedBody = watched ? withWatchableOnly(body as JSONRPCMessage) : body;
+      const responding = handler.fetch(new Request(adapted, { signal }), { parsedBody, authInfo });
       return keepResponseAlive(responding, httpLimits.maxSilenceMs);
     };
     await toNodeHandler({ fetch }, { maxRequestBodySize: httpLimits.maxBodyBytes })(request, response);
+  }
+
+  /** Returns the handler of a subscription, which watches its resources until the response closes or its time is over. */
+  async #listen(
+    uris: string[],
+    { watch: createWatch }: ServerFactory,
+    response: ServerResponse,
+  ): Promise<McpHttpHandler> {
+    if (this.#listening.size >= httpLimits.maxSubscriptions) throw tooBusy();
+    const handler = this.#createHandler();
+    const watch = createWatch((uri) => handler.notify.resourceUpdated(uri));
+    this.#listening.add(handler);
+    const timer = setTimeout(() => void handler.close(), httpLimits.maxListeningMs);
+    response.once('close', () => {
+      clearTimeout(timer);
+      watch.close();
+      this.#listening.delete(handler);
+    });
+    await watch.listen(0, uris);
+    return handler;
   }
 }
 

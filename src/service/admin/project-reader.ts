@@ -6,7 +6,7 @@ import { ownMember } from '../../core/json/member-at.ts';
 import { jsonColumns } from '../storage/call-rows.ts';
 import type { Database } from '../storage/database.ts';
 import type { Tables } from '../storage/database-tables.ts';
-import { inChunks } from '../storage/in-chunks.ts';
+import { inChunks, selectByIds } from '../storage/in-chunks.ts';
 import { withMarks } from '../storage/object-versions.ts';
 import { selectPlaces } from '../storage/row-tables.ts';
 
@@ -219,13 +219,7 @@ export function readerOf(database: Database, project_id: string) {
         for (const batch of inBatchesBySize(page, bytesPerRead, ({ memory_bytes }) => memory_bytes)) {
           const ids = batch.map(({ id }) => id);
           const rows = await database.read((transaction) =>
-            transaction
-              .selectFrom('calls')
-              .selectAll()
-              .where('project_id', '=', project_id)
-              .where('id', 'in', ids)
-              .orderBy('id')
-              .execute(),
+            selectByIds(transaction, 'calls', project_id, ids).selectAll().orderBy('id').execute(),
           );
           yield rows.map(toStoredCall);
         }

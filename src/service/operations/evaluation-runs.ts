@@ -81,8 +81,7 @@ function toRun(call: RecordedCall): EvaluationRun {
   const attributes = attributesOf(call);
   const inputs = objectOrEmpty(call.inputs);
   const text = (value: unknown): string => (typeof value === 'string' ? value : '');
-  const { source_evaluation_run_id } = attributes;
-  const { scorer_refs } = objectOrEmpty(attributes.scoring);
+  const { source_evaluation_run_id, scorer_refs } = attributes;
   return {
     evaluation_run_id: call.id,
     evaluation: text(attributes.evaluation ?? inputs.self ?? inputs.this),

@@ -25,7 +25,7 @@ import { recordEvents } from '../storage/call-events.ts';
 import type { Database, Transaction } from '../storage/database.ts';
 import { deleteJobs, findProgress, putJob, type RunKey } from '../storage/evaluation-jobs.ts';
 import { newIds } from '../storage/ids.ts';
-import { inChunks } from '../storage/in-chunks.ts';
+import { inChunks, selectByIds } from '../storage/in-chunks.ts';
 import { type Access, prepareObject, putVersion } from '../storage/object-versions.ts';
 import { rowDigestsOf, selectRows } from '../storage/row-tables.ts';
 import { requireObjectId } from './object-id.ts';
@@ -79,11 +79,12 @@ async function beginRun(
   attributes: Record<string, unknown> = {},
 ) {
   const { project_id, concurrency } = body;
-  const { evaluation, model, rowCount, trials, budget } = definition;
+  const { evaluation, model, rowCount, trials, budget, scorers } = definition;
+  const scorer_refs = scorers.map(({ reference }) => reference);
   const [call_id = ''] = newIds(1);
   const created_at = new Date().toISOString();
   const run = { project_id, id: call_id, account, started_at: created_at, display_name: name, evaluation, model };
-  const ofRun = { ...(leftOut.length > 0 && { left_out_scorers: leftOut }), ...(budget && { budget }) };
+  const ofRun = { scorer_refs, ...(leftOut.length > 0 && { left_out_scorers: leftOut }), ...(budget && { budget }) };
   await startRun(transaction, { ...run, attributes: { ...attributes, ...ofRun } });
   await putJob(transaction, {
     project_id,
@@ -133,14 +134,7 @@ export const scoreCalls: OperationHandler<'scoreCalls'> = async (input, context)
   const { project_id, call_ids, scorer_refs, evaluation_ref } = input.body;
   const callIds = [...new Set(call_ids)];
   const found = await context.database.read((transaction) =>
-    inChunks(callIds, (ids) =>
-      transaction
-        .selectFrom('calls')
-        .select('id')
-        .where('project_id', '=', project_id)
-        .where('id', 'in', ids)
-        .execute(),
-    ),
+    inChunks(callIds, (ids) => selectByIds(transaction, 'calls', project_id, ids).select('id').execute()),
   );
   const known = new Set(found.map(({ id }) => id));
   const unknown = callIds.find((id) => !known.has(id));

@@ -355,7 +355,8 @@ export async function readFeedbackByKeys(
   return feedback;
 }
 
-function parsePayload(json: string): Members {
+/** Parses the payload of a feedback as it is stored. */
+export function parsePayload(json: string): Members {
   return parseStoredJson(json) as Members;
 }
 

@@ -1,26 +1,34 @@
 import { sql } from 'kysely';
 import type { StoredFeedback } from '../../contract/feedback.ts';
 import { callIdOf } from '../../contract/references.ts';
+import { withoutZone } from '../../core/timestamps.ts';
 import { nextTurn } from '../../core/turns.ts';
 import type { RequestBudget } from '../request-budget.ts';
 import type { Database } from '../storage/database.ts';
 import type { Tables } from '../storage/database-tables.ts';
 import { totalMemoryOf } from '../storage/memory-bytes.ts';
-import { type FeedbackKey, feedbackBatches, readFeedbackByKeys } from './feedback.ts';
+import { type FeedbackKey, feedbackBatches, parsePayload, readFeedbackByKeys } from './feedback.ts';
 
 /** Rows that are read in one turn of the event loop. */
 const rowsPerTurn = 5000;
 /** The memory of a row of short texts, and of a judgement without its value, in bytes. */
 const bytesPerRow = 500;
 const bytesPerChar = 2;
+/** Feedback of at most so many bytes is read with its key; a statement for larger ones follows. */
+const shortBytes = 500;
 
-type DatedKey = FeedbackKey & Pick<Tables['feedback'], 'created_at' | 'feedback_type' | 'creator'>;
+type DatedKey = FeedbackKey &
+  Pick<Tables['feedback'], 'created_at' | 'feedback_type' | 'creator'> & { payload?: string | null };
 
 /** A queue, and the beginnings of the types of feedback that are judgements in it; the rest of a type is the field. */
 interface JudgementsOfQueue {
   project_id: string;
   queue_id: string;
   types: readonly string[];
+  /** The field alone that is wanted; all of them by default. */
+  field?: string | undefined;
+  /** The account whose judgements alone are wanted; those of all by default. */
+  user?: string | undefined;
   /** False where nobody looks at the values, which take most of the time to read. */
   withValues: boolean;
   /** The beginnings of the types of gold, if it is wanted. */
@@ -67,8 +75,12 @@ export async function readJudgements(
       const type = allTypes.find((beginning) => key.feedback_type.startsWith(beginning));
       if (type !== undefined) typesOfKeys.set(key, type);
     }
-    if (!withValues) {
-      for (const [key, type] of typesOfKeys) add(key, type);
+    if (!withValues || keys.every(({ payload }) => typeof payload === 'string')) {
+      for (const [{ payload: json, ...key }, type] of typesOfKeys) {
+        if (withValues) await budget.parse(key.memory_bytes);
+        const payload = withValues ? parsePayload(json!) : undefined;
+        add({ ...key, payload, created_at: withoutZone(key.created_at) }, type);
+      }
       continue;
     }
     for (const batch of feedbackBatches([...typesOfKeys.keys()])) {
@@ -83,15 +95,17 @@ export async function readJudgements(
 /** Reads the keys of the feedback that was given in the queue, the oldest first. */
 async function* readFeedbackKeys(
   database: Database,
-  { project_id, queue_id }: JudgementsOfQueue,
+  { project_id, queue_id, types, field, user, withValues }: JudgementsOfQueue,
   budget: RequestBudget,
 ): AsyncGenerator<DatedKey[]> {
-  await budget.reserve(rowsPerTurn * bytesPerRow);
+  const bytes = rowsPerTurn * (bytesPerRow + (withValues ? shortBytes : 0));
+  const typesOfField = field === undefined ? [] : types.map((type) => type + field);
+  await budget.reserve(bytes);
   let last: DatedKey | undefined;
   do {
     await nextTurn();
     const keys = await database.read((transaction) => {
-      const page = transaction
+      let page = transaction
         .selectFrom('feedback')
         .select(['id', 'weave_ref', 'feedback_type', 'created_at', 'creator', 'wb_user_id', 'memory_bytes'])
         .where('project_id', '=', project_id)
@@ -100,6 +114,10 @@ async function* readFeedbackKeys(
         .orderBy('id')
         .orderBy('wb_user_id')
         .limit(rowsPerTurn);
+      if (withValues)
+        page = page.select(sql<string | null>`case when memory_bytes <= ${shortBytes} then payload end`.as('payload'));
+      if (typesOfField.length > 0) page = page.where('feedback_type', 'in', typesOfField);
+      if (user !== undefined) page = page.where('wb_user_id', '=', user);
       if (!last) return page.execute();
       const { created_at, id, wb_user_id } = last;
       const isAfter = sql<boolean>`(created_at, id, wb_user_id) > (${created_at}, ${id}, ${wb_user_id})`;
@@ -108,7 +126,7 @@ async function* readFeedbackKeys(
     yield keys;
     last = keys.length < rowsPerTurn ? undefined : keys.at(-1);
   } while (last);
-  budget.release(rowsPerTurn * bytesPerRow);
+  budget.release(bytes);
 }
 
 function judgementOf(

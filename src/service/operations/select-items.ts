@@ -5,7 +5,7 @@ import { annotatorOf, hasJudgementConditions, judgementTest } from '../../contra
 import { inBatches } from '../../core/in-batches.ts';
 import { timestampOf } from '../../core/timestamps.ts';
 import { nextTurn } from '../../core/turns.ts';
-import { findCalls } from '../query/find-calls.ts';
+import { findCalls, SearchSize } from '../query/find-calls.ts';
 import type { RequestBudget } from '../request-budget.ts';
 import type { Database, Transaction } from '../storage/database.ts';
 import type { Tables } from '../storage/database-tables.ts';
@@ -64,8 +64,16 @@ export async function conditionsFor(
 
 async function addJudgedCalls(conditions: ItemSelection, queue: QueueKey, budget: RequestBudget): Promise<void> {
   const { filter, account, database, calls } = conditions;
-  const withValues = filter.value != null || filter.disagreement != null;
-  const stored = await readJudgements(database, { ...queue, types: judgementTypes, withValues }, budget);
+  const { judged_by, field, value, judged_at_least, disagreement, unjudged_by_me } = filter;
+  const withValues = value != null || disagreement != null;
+  // All that the conditions do not look at is left unread.
+  const isAboutOthers = [field, value, judged_at_least, disagreement].some((member) => member != null);
+  const isAboutOwn = judged_by == null ? !isAboutOthers : judged_by.toLowerCase() === 'me';
+  const wanted = {
+    field: unjudged_by_me ? undefined : (field ?? undefined),
+    user: isAboutOwn ? account : undefined,
+  };
+  const stored = await readJudgements(database, { ...queue, ...wanted, types: judgementTypes, withValues }, budget);
   const judgements: (ReturnType<typeof annotatorOf> & { call_id: string; field: string; value: unknown })[] = [];
   for (const { user, creator, value, heldBytes, call_id, field } of stored) {
     await budget.scan(heldBytes, 4);
@@ -98,11 +106,12 @@ async function callsWithText(
   );
   const query = { $expr: { $or: contains } };
   const found: string[] = [];
+  const searchSize = new SearchSize(conditions.database);
   for await (const rows of readItemRows(conditions.database, queue, conditions, ['call_id'], budget)) {
     for (const batch of inBatches(rows, callsPerSearch)) {
       const filter = { call_ids: batch.map(({ call_id }) => call_id) };
       const search = { project_id: queue.project_id, filter, query, columns: ['id'] };
-      for await (const calls of findCalls(conditions.database, search, { budget })) {
+      for await (const calls of findCalls(conditions.database, search, { budget, searchSize })) {
         budget.hold(calls.length * bytesPerId);
         found.push(...calls.map(({ id }) => id));
       }

@@ -1,4 +1,5 @@
 import { type Expression, expressionBuilder, type SqlBool, sql } from 'kysely';
+import { callReference } from '../../contract/references.ts';
 import { Refusal } from '../../core/http/refusal.ts';
 import { ExactNumber, plainNumber } from '../../core/json/exact-number.ts';
 import type { Members } from '../../core/json/json-object.ts';
@@ -84,6 +85,8 @@ export interface ConditionPart {
   };
   /** The opposite in a form that an index can serve; the engines use none for `not (…)`. */
   opposite?: ConditionPart;
+  /** Returns the SQL that selects, as `call_id`, the ids of a project's calls that satisfy the condition. */
+  callIds?: (project_id: string) => Expression<unknown>;
 }
 
 /**
@@ -301,6 +304,8 @@ interface Operand {
   path?: string;
   /** The value of `$literal`. */
   literal?: unknown;
+  /** The type of the feedback without which there is no value. */
+  feedbackType?: string;
   condition?: Condition;
 }
 
@@ -404,7 +409,13 @@ class Compiler {
     this.scans += 1;
     // Times compare as numbers: seconds since 1970, as the public service has them.
     if (timeFields.has(path)) return { path, paths: [path], valueIn: (record) => secondsOf(record.valueAt(path)) };
-    return { path, paths: [path], valueIn: (record) => record.valueAt(path) };
+    const feedback = feedbackPath(path);
+    return {
+      path,
+      paths: [path],
+      valueIn: (record) => record.valueAt(path),
+      ...(feedback && { feedbackType: feedback.type }),
+    };
   }
 
   #membership(operand: Operand, members: readonly Operand[]): Operand {
@@ -418,9 +429,11 @@ class Compiler {
       });
     };
     const literals = members.map(({ literal }) => literal);
+    const { path = '', feedbackType } = operand;
+    const needsFeedback = feedbackType !== undefined && literals.every((literal) => (literal ?? null) !== null);
     return asOperand({
       accepts,
-      ...this.#equality(operand.path ?? '', literals),
+      ...(needsFeedback ? hasFeedback(feedbackType) : this.#equality(path, literals)),
       ...readByOperands([operand, ...members]),
     });
   }
@@ -461,14 +474,15 @@ class Compiler {
     const isInOrder = orders[operator];
     const accepts = (record: ComparedRecord): boolean =>
       isInOrder(orderOf(...comparablePair(left!.valueIn(record), right!.valueIn(record), record)));
-    const { path = '' } = left!;
+    const { path = '', feedbackType } = left!;
     // The first time that is too late for $lt and $lte, or late enough for the others.
     const isAfter = operator === '$gt' || operator === '$lte';
     const first = firstTime(right!.literal, isAfter, ownMember(this.#columns.times, path));
-    const narrowing = operator === '$lt' || operator === '$lte' ? before : since;
+    const ofTime = operator === '$lt' || operator === '$lte' ? before : since;
+    const narrowing = first === undefined ? this.#above(path, right!.literal, operator) : ofTime(path, first);
     return asOperand({
       accepts,
-      ...(first === undefined ? this.#above(path, right!.literal, operator) : narrowing(path, first)),
+      ...(feedbackType === undefined ? narrowing : hasFeedback(feedbackType)),
       ...readByOperands([left!, right!]),
     });
   }
@@ -496,13 +510,14 @@ class Compiler {
       includesText(textIn(whole, record), literal ?? textIn(part, record));
     return asOperand({
       accepts,
-      ...this.#containment(whole.path ?? '', part.literal, ignoresCase),
+      ...this.#containment(whole, part.literal, ignoresCase),
       ...readByOperands([whole, part]),
     });
   }
 
-  #containment(path: string, text: unknown, ignoresCase: boolean): Narrowing {
+  #containment({ path = '', feedbackType }: Operand, text: unknown, ignoresCase: boolean): Narrowing {
     if (!isStorable(text) || text === '') return unnarrowed;
+    if (feedbackType !== undefined) return hasFeedback(feedbackType);
     const isText = this.#columns.texts.includes(path);
     const column = isText ? path : this.#jsonColumnOf(path);
     const pattern = column && this.#patternIn(text, ignoresCase);
@@ -527,7 +542,10 @@ class Compiler {
       return { valueIn: () => literal, paths: [], literal };
     }
     this.scans += 1;
-    return { valueIn: (record) => convert(operand.valueIn(record), record), paths: operand.paths };
+    const { feedbackType, paths } = operand;
+    const isNumber = to === 'double' || to === 'int';
+    const valueIn = (record: ComparedRecord): unknown => convert(operand.valueIn(record), record);
+    return { valueIn, paths, ...(isNumber && feedbackType !== undefined && { feedbackType }) };
   }
 
   /** Returns the column with the JSON of the value at a path, or of the value that contains it. */
@@ -555,15 +573,33 @@ function nullity(column: string): Narrowing {
 /** Returns the condition that a call is in one of some queues. */
 function isInQueue(queueIds: readonly unknown[]): Condition {
   const ids = queueIds.filter(isStorable);
-  const isHeld = sql<SqlBool>`exists (
-    select 1 from queue_items inner join queues on queues.project_id = queue_items.project_id and queues.id = queue_items.queue_id
-    where queue_items.project_id = calls.project_id and queue_items.call_id = calls.id
-    and queue_items.queue_id in (${ids.length > 0 ? sql.join(ids) : sql`''`})
-    and queue_items.deleted_at is null and queues.deleted_at is null
-  )`;
+  const items = sql`
+    select queue_items.call_id as call_id from queue_items
+    inner join queues on queues.project_id = queue_items.project_id and queues.id = queue_items.queue_id
+    where queue_items.queue_id in (${ids.length > 0 ? sql.join(ids) : sql`''`})
+    and queue_items.deleted_at is null and queues.deleted_at is null and queue_items.project_id =`;
+  const condition = sql<SqlBool>`exists (${items} calls.project_id and queue_items.call_id = calls.id)`;
+  const callIds = (project_id: string) => sql`${items} ${project_id}`;
   const accepts = (record: ComparedRecord): boolean =>
     [record.valueAt(queuePath)].flat().some((id) => ids.includes(id as string));
-  return { accepts, ...exactly({ condition: isHeld }), ...readsNothing };
+  return { accepts, ...exactly({ condition, callIds }), ...readsNothing };
+}
+
+/** Narrows calls to those with feedback of a type; `*` stands for any. */
+function hasFeedback(type: string): Narrowing {
+  if (!isStorable(type)) return unnarrowed;
+  const ofType = type === '*' ? sql`` : sql`and feedback_type = ${type}`;
+  const reference = sql`'weave:///' || calls.project_id || '/call/' || calls.id`;
+  const condition = sql<SqlBool>`exists (
+    select 1 from feedback where feedback.project_id = calls.project_id and weave_ref = ${reference} ${ofType}
+  )`;
+  const callIds = (project_id: string) => {
+    const prefix = callReference(project_id, '');
+    return sql`
+      select substr(weave_ref, length(${prefix}) + 1) as call_id from feedback
+      where project_id = ${project_id} and weave_ref > ${prefix} and weave_ref < ${`${prefix.slice(0, -1)}0`} ${ofType}`;
+  };
+  return { parts: [{ condition, callIds }], isExact: false };
 }
 
 function since(column: string, first: string): Narrowing {

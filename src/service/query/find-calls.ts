@@ -18,6 +18,7 @@ import {
 } from '../storage/call-rows.ts';
 import type { Database, ProjectFilter, Transaction } from '../storage/database.ts';
 import type { Tables } from '../storage/database-tables.ts';
+import { selectByIds } from '../storage/in-chunks.ts';
 import { totalMemoryOf } from '../storage/memory-bytes.ts';
 import { callFields } from './call-fields.ts';
 import { filterCondition } from './calls-filter.ts';
@@ -63,6 +64,7 @@ interface Plan {
   /** Replaces the references that conditions and sort keys look behind; undefined if there are none. */
   expand: ((call: RecordedCall) => Promise<void>) | undefined;
   budget: RequestBudget;
+  searchSize?: SearchSize | undefined;
   /** True if an index finds so few calls that sorting them takes no time. */
   isSmall?: boolean;
 }
@@ -73,7 +75,7 @@ const textColumns = smallColumns.filter((column) => !timeColumns.includes(column
 function planOf(
   database: Database,
   { project_id, filter, query, expand_columns }: CallsSelection,
-  { budget, maySee = () => false, sortFields = [] }: QueryAccess & { sortFields?: readonly string[] },
+  { budget, searchSize, maySee = () => false, sortFields = [] }: QueryAccess & { sortFields?: readonly string[] },
 ): Plan {
   const { caseInsensitiveLike, memberIndexes } = database;
   const columns = {
@@ -104,6 +106,7 @@ function planOf(
     related: relatedValues(database, project_id, fields, budget),
     expand: expanded.length === 0 ? undefined : (call) => expand([call], expanded),
     budget,
+    searchSize,
   };
 }
 
@@ -112,6 +115,8 @@ export interface QueryAccess {
   /** Checks the projects that expanded references lead to; without it, none is expanded. */
   maySee?: ProjectFilter;
   budget: RequestBudget;
+  /** What earlier searches of the same kind have learned; by default each search begins with few calls. */
+  searchSize?: SearchSize;
 }
 
 const testOf = (conditions: readonly Condition[]): Plan['accepts'] =>
@@ -146,8 +151,27 @@ const needsScan = ({ parts }: Plan): boolean => !parts.every(hasIndex);
 /** Maximum number of names of operations that are tested by themselves, and of the characters of each. */
 const maxTestedNames = 1000;
 const maxNameChars = 1000;
-/** Maximum number of calls of several operations that are sorted by start. */
+/** Maximum number of calls of several operations, or in some queues or with some feedback, that are sorted by start. */
 const maxSmall = 5000;
+
+/** Replaces conditions whose calls the database would look for one by one by lists, if these are short. */
+async function narrowed(database: Database, plan: Plan, purpose: 'page' | 'count'): Promise<Plan> {
+  return withOperations(database, await withCallIds(database, plan), purpose);
+}
+
+/** Replaces a condition on the queues or the feedback of calls by the ids of these calls, unless they are many. */
+async function withCallIds(database: Database, plan: Plan): Promise<Plan> {
+  const { project_id, parts } = plan;
+  const listed = parts.find(({ callIds }) => callIds);
+  if (!listed?.callIds) return plan;
+  const related = sql<{ call_id: string }>`${listed.callIds(project_id)} limit ${sql.lit(maxSmall + 1)}`;
+  const { rows } = await database.read((transaction) => related.execute(transaction));
+  if (rows.length > maxSmall) return plan;
+  const ids = JSON.stringify(rows.map(({ call_id }) => call_id));
+  const condition = sql<SqlBool>`id in ${database.textsOf(ids)}`;
+  const others = parts.filter((part) => part !== listed);
+  return { ...plan, parts: [...others, { condition, about: { column: 'id', is: 'one of' } }] };
+}
 
 /**
  * Replaces tests of the name of the operation by the names that pass, which an index finds: there are few of them and many calls.
@@ -223,7 +247,7 @@ export async function* findCalls(
   const { sort_by, columns } = body;
   const sortFields = (sort_by ?? []).map(({ field }) => field);
   for (const path of [...sortFields, ...(columns ?? [])]) callFields.checkField(path);
-  const plan = await withOperations(database, planOf(database, body, { ...access, sortFields }), 'page');
+  const plan = await narrowed(database, planOf(database, body, { ...access, sortFields }), 'page');
   const offset = body.offset ?? 0;
   const limit = body.limit ?? Number.MAX_SAFE_INTEGER;
   const read = columns?.length ? jsonColumnsOf([...columns, ...plan.paths]) : jsonColumns;
@@ -357,12 +381,7 @@ async function readMatching(
   if (ids.length === 0) return [];
   const rows = await database.read((transaction) => {
     // Its limit keeps the engines from merging the inner query with the conditions, which would bring other indexes into play.
-    const some = transaction
-      .selectFrom('calls')
-      .selectAll()
-      .where('project_id', '=', project_id)
-      .where('id', 'in', ids)
-      .limit(ids.length);
+    const some = selectByIds(transaction, 'calls', project_id, ids).selectAll().limit(ids.length);
     return transaction.selectFrom(some.as('calls')).select(['id', 'memory_bytes']).where(joinParts(parts)).execute();
   });
   const byId = new Map(rows.map((row) => [row.id, row]));
@@ -436,7 +455,7 @@ export async function countFoundCalls(
   limit: number,
   access: QueryAccess,
 ): Promise<number> {
-  const plan = await withOperations(database, planOf(database, selection, access), 'count');
+  const plan = await narrowed(database, planOf(database, selection, access), 'count');
   return countQuickly(database, plan, limit);
 }
 
@@ -507,7 +526,7 @@ const maxSearched = 20_000;
  * Number of calls that one statement searches. If the database blocks the event loop, the number grows after fast statements
  * and shrinks after slow ones.
  */
-class SearchSize {
+export class SearchSize {
   calls: number;
   readonly #isFixed: boolean;
 
@@ -644,9 +663,8 @@ async function* inOrderOfStart<T>(
   { direction, columns, offset, limit }: ScanOptions,
   convert: (row: SizedRow) => Promise<T | undefined>,
 ): AsyncGenerator<T[], void, undefined> {
-  const { parts, accepts, budget } = plan;
+  const { parts, accepts, budget, searchSize: size = new SearchSize(database) } = plan;
   const hasShortOnly = !columns.some((column) => unlimitedColumns.includes(column));
-  const size = new SearchSize(database);
   // If an index applies every condition, the database skips the first calls.
   const skippedByDatabase = !accepts && !needsScan(plan) ? offset : 0;
   let toSkip = offset - skippedByDatabase;
@@ -706,12 +724,9 @@ async function readRows(
 ): Promise<SizedRow[]> {
   const ids = calls.map(({ id }) => id);
   const rows = (await database.read((transaction) =>
-    transaction
-      .selectFrom('calls')
+    selectByIds(transaction, 'calls', project_id, ids)
       // No index has the last column. Without it, SQLite might look for the ids in the whole index of another order.
       .select([...columns, 'memory_bytes'])
-      .where('project_id', '=', project_id)
-      .where('id', 'in', ids)
       .execute(),
   )) as SizedRow[];
   const byId = new Map(rows.map((row) => [row.id, row]));

@@ -11,7 +11,7 @@ import { NoEndpointReply, type ScorerEndpoints } from '../inference/scorer-endpo
 import { applyTemplateVariables } from '../inference/template-variables.ts';
 import { contentDigest } from '../storage/digest.ts';
 import { type ComparedOutput, compareOutput, expectedOf, NoScore } from './compare-output.ts';
-import type { ModelRequest, ScorerParts } from './run-definition.ts';
+import { appliesTo, type ModelRequest, type ScorerParts } from './run-definition.ts';
 
 /** The result of asking a model or of applying a scorer. `exception` says why there is no output. */
 export interface Outcome {
@@ -51,13 +51,16 @@ export async function predict(request: ModelRequest, row: Members, asking: Askin
 }
 
 /**
- * Applies a scorer to an output.
+ * Applies a scorer to an output. The score is null where the scorer does not apply.
  * @throws the reason of `signal` when it is aborted, and what the meter throws.
  */
 export async function applyScorer(scorer: ScorerParts, judged: Judged): Promise<Outcome> {
   try {
+    if (!appliesTo(scorer, judged.row)) return { output: null, usage: {} };
     const outcome = await scoreWith(scorer, judged);
-    return scorer.negate && outcome.exception === undefined ? { ...outcome, output: negated(outcome.output) } : outcome;
+    return scorer.negate && outcome.exception === undefined && outcome.output != null
+      ? { ...outcome, output: negated(outcome.output) }
+      : outcome;
   } catch (error) {
     if (error instanceof NoScore || error instanceof NoEndpointReply) return { exception: error.message, usage: {} };
     throw error;
@@ -100,23 +103,23 @@ function shareOf(output: unknown): number {
   throw new NoScore('One of the scores is no truth value and no number from 0 to 1, so it cannot be combined.');
 }
 
-/** Applies the scorers that another one joins. With weights, the score tells the share that passed as well. */
+/** Applies the scorers that another one joins; those that do not apply do not count. With weights, the score tells the share that passed as well. */
 async function combine(
   { parts, isAny, weights, threshold }: ScorerParts & { kind: 'combined' },
   judged: Judged,
 ): Promise<Outcome> {
-  const shares: number[] = [];
+  const shares: { share: number; weight: number }[] = [];
   const usages: Outcome['usage'][] = [];
-  for (const part of parts) {
+  for (const [at, part] of parts.entries()) {
     const outcome = await applyScorer(part, judged);
     usages.push(outcome.usage);
     if (outcome.exception !== undefined) return { exception: outcome.exception, usage: sumUsage(usages) };
-    shares.push(shareOf(outcome.output));
+    if (outcome.output != null) shares.push({ share: shareOf(outcome.output), weight: weights?.[at] ?? 1 });
   }
   const usage = sumUsage(usages);
-  const given = parts.map((_, at) => weights?.[at] ?? 1);
-  const total = sumOf(given) ?? 0;
-  const score = total === 0 ? 0 : sumOf(shares.map((share, at) => share * given[at]!))! / total;
+  if (shares.length === 0) return { output: null, usage };
+  const total = sumOf(shares.map(({ weight }) => weight))!;
+  const score = total === 0 ? 0 : sumOf(shares.map(({ share, weight }) => share * weight))! / total;
   const needed = threshold ?? (isAny ? Number.MIN_VALUE : 1);
   // Sums of shares miss 1 by the last digits.
   const passed = score >= needed - 1e-9 && score > 0;

@@ -176,7 +176,7 @@ export class Booking implements RequestMeter {
 export function limitsInWords(limits: RunLimits | Pick<Spending, 'requests' | 'tokens' | 'usd'>): string {
   const { requests, tokens, usd } = objectOrEmpty(limits) as Partial<Spending>;
   const parts = [
-    ...(requests === undefined ? [] : [`${requests} requests`]),
+    ...(requests === undefined ? [] : [`${requests} request${requests === 1 ? '' : 's'}`]),
     ...(tokens === undefined ? [] : [`${tokens} tokens`]),
     ...(usd === undefined ? [] : [`${Number(usd.toPrecision(6))} USD`]),
   ];

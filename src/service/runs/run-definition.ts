@@ -33,7 +33,7 @@ export interface ModelRequest {
 }
 
 /** What a scorer does, with everything that it refers to. */
-export type ScorerParts = { negate: boolean } & (
+export type ScorerParts = { negate: boolean; onlyIf?: string } & (
   | { kind: 'comparison'; scorer: ComparisonScorer }
   | {
       kind: 'judge';
@@ -65,6 +65,13 @@ export function requestsOfScorer(scorer: ScorerParts): number {
   if (scorer.kind === 'pairwise') return scorer.bothOrders ? 2 : 1;
   if (scorer.kind === 'combined') return scorer.parts.reduce((sum, part) => sum + requestsOfScorer(part), 0);
   return 0;
+}
+
+/** Returns whether a scorer applies to a row; one that joins others does if any of them does. */
+export function appliesTo(scorer: ScorerParts, row: Members): boolean {
+  const { onlyIf } = scorer;
+  if (onlyIf !== undefined && [undefined, null, false, ''].includes(ownMember(row, onlyIf) as null)) return false;
+  return scorer.kind !== 'combined' || scorer.parts.some((part) => appliesTo(part, row));
 }
 
 /** Returns whether a scorer asks a model or an endpoint, so that its scores are worth keeping. */
@@ -382,6 +389,17 @@ export async function resolveScorer(
   parsed: RunnableScorer,
   access: Access & Pick<RunRequest, 'endpoints'>,
   nesting = 1,
+): Promise<ScorerParts | string> {
+  const parts = await resolveParts(transaction, parsed, access, nesting);
+  const { only_if } = parsed.scorer;
+  return typeof parts === 'string' || only_if == null ? parts : { ...parts, onlyIf: only_if };
+}
+
+async function resolveParts(
+  transaction: Transaction,
+  parsed: RunnableScorer,
+  access: Access & Pick<RunRequest, 'endpoints'>,
+  nesting: number,
 ): Promise<ScorerParts | string> {
   if (parsed.type === 'judge') return resolveJudge(transaction, parsed.scorer, access);
   const negate = parsed.scorer.negate === true;

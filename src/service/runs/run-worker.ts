@@ -17,6 +17,7 @@ import { applyScorer, type Judged, type Outcome, predict } from './predict-and-s
 import { findCall, readCallsById } from './recorded-runs.ts';
 import { type Booking, BudgetReached, limitsInWords, RunBudget } from './run-budget.ts';
 import {
+  appliesTo,
   isAsking,
   type RunDefinition,
   type RunScorer,
@@ -381,22 +382,24 @@ export class RunWorker {
     const { database } = this.#context;
     const took = { prediction, usage: taken?.usage ?? prediction.usage };
     const facts = await readFacts(database, this.#job.project_id, this.#definition.scorers, took);
-    const scorers = prediction.exception === undefined ? this.#definition.scorers : [];
-    const missing = scorers.filter((scorer) => !outcomes.has(trialEvents.scoreId(scorer)));
-    const judges = missing.filter(isAsking);
+    const applies = (scorer: RunScorer): boolean => appliesTo(scorer, row.value);
+    const missing = this.#definition.scorers
+      .filter((scorer) => prediction.exception === undefined || !applies(scorer))
+      .filter((scorer) => !outcomes.has(trialEvents.scoreId(scorer)));
+    const judges = missing.filter((scorer) => isAsking(scorer) && applies(scorer));
     if (judges.length === 0) {
       this.#endAsking(trial);
       // Lets other trials send their requests before this reply is scored.
       await nextTurn();
     }
-    for (const scorer of [...missing.filter((one) => !isAsking(one)), ...judges]) {
-      if (isAsking(scorer)) {
+    for (const scorer of [...missing.filter((one) => !judges.includes(one)), ...judges]) {
+      if (judges.includes(scorer)) {
         const stored = this.#store(trial, events.splice(0), false);
         // The prediction is stored before a judge is asked, so that every score is about the prediction that is stored.
         if (scorer === judges[0]) await stored;
       }
       const judged = { row: row.value, output, facts, scorerEndpoints, ...asking };
-      const keptKey = this.#keptKeyOf(scorer, judged);
+      const keptKey = judges.includes(scorer) ? this.#keptKeyOf(scorer, judged) : undefined;
       const outcome = await timed(
         async () => (keptKey && (await this.#readKept(keptKey))) || applyScorer(scorer, judged),
       );
@@ -410,7 +413,7 @@ export class RunWorker {
 
   /** Returns the digest under which a score is kept: of the scorer, the row and the output. Undefined where none is. */
   #keptKeyOf(scorer: RunScorer, { row, output }: Judged): string | undefined {
-    if (!isAsking(scorer) || readsFact(scorer, 'latency_within') || readsFact(scorer, 'cost_within')) return undefined;
+    if (readsFact(scorer, 'latency_within') || readsFact(scorer, 'cost_within')) return undefined;
     const { key: _, reference: __, operation: ___, ...parts } = scorer;
     return contentDigest([this.#job.provider, parts, row, output ?? null]);
   }
@@ -483,6 +486,7 @@ export class RunWorker {
     if (limits && this.#isOverBudget) {
       const done = this.#nextTrial - this.#waiting.length;
       const exception = `Stopped by its budget of ${limitsInWords(limits)}: ${done} of ${this.#job.trial_count} predictions took ${limitsInWords(spent)}, and the next could exceed it.`;
+      Object.assign(end.summary, { budget_reached: true });
       Object.assign(end, { exception });
     }
     await this.#context.database.write(async (transaction) => {

@@ -119,7 +119,8 @@ export class TrialEvents {
     };
     const { project_id } = this.#key;
     const isKept = keptKey !== undefined && outcome.exception === undefined && reusedCallId === undefined;
-    const isFeedback = this.#definition.source?.kind === 'calls' && taken && outcome.exception === undefined;
+    const isGiven = outcome.exception === undefined && outcome.output != null;
+    const isFeedback = isGiven && this.#definition.source?.kind === 'calls' && taken;
     return {
       starts: [start],
       ends: [this.#end(id, outcome)],

@@ -6,7 +6,7 @@ import { toCallRow, toJson } from './call-rows.ts';
 import type { Transaction } from './database.ts';
 import type { Tables } from './database-tables.ts';
 import { newIds } from './ids.ts';
-import { deleteByIds, inChunks } from './in-chunks.ts';
+import { deleteByIds, inChunks, selectByIds } from './in-chunks.ts';
 import { insertRows } from './insert-rows.ts';
 import { memoryBytesOf } from './memory-bytes.ts';
 
@@ -100,29 +100,16 @@ async function findStored(transaction: Transaction, project_id: string, ids: str
   const find = <Row extends { id: string }>(query: (chunk: string[]) => Promise<Row[]>) =>
     inChunks(ids, query).then((rows) => new Map(rows.map((row) => [row.id, row])));
   const recorded = await find((chunk) =>
-    transaction
-      .selectFrom('calls')
+    selectByIds(transaction, 'calls', project_id, chunk)
       // No index has the last column. Without it, SQLite would look for the ids in the whole index of traces.
       .select(['id', 'trace_id', 'memory_bytes'])
-      .where('project_id', '=', project_id)
-      .where('id', 'in', chunk)
       .execute(),
   );
   const deleted = await find((chunk) =>
-    transaction
-      .selectFrom('deleted_calls')
-      .select('id')
-      .where('project_id', '=', project_id)
-      .where('id', 'in', chunk)
-      .execute(),
+    selectByIds(transaction, 'deleted_calls', project_id, chunk).select('id').execute(),
   );
   const pendingChanges = await find((chunk) =>
-    transaction
-      .selectFrom('early_call_ends')
-      .select(['id', 'ended_at', 'display_name'])
-      .where('project_id', '=', project_id)
-      .where('id', 'in', chunk)
-      .execute(),
+    selectByIds(transaction, 'early_call_ends', project_id, chunk).select(['id', 'ended_at', 'display_name']).execute(),
   );
   return { recorded, deleted, pendingChanges };
 }

@@ -50,7 +50,8 @@ export function toCallRow(key: RowKey, members: Members): Tables['calls'] {
     data: others.length === 0 ? '{}' : storedJson(Object.fromEntries(others)),
   };
   const memory_bytes = memoryBytesOf(...Object.values(texts), ...Object.values(values));
-  return { ...key, ...texts, memory_bytes, ...values };
+  // Spreading objects with so many members together takes ten times as long as all the rest.
+  return Object.assign({ memory_bytes }, key, texts, values);
 }
 
 /** Formats a recorded value for a JSON column; null for a missing one. */
@@ -83,7 +84,10 @@ export const emptyMembers = {
 export function toCall(row: CallRow): RecordedCall {
   // Unknown members stay readable, but cannot override the columns.
   const others = row.data === undefined || row.data === '{}' ? undefined : (parseStoredJson(row.data) as Members);
-  const call: RecordedCall = { ...emptyMembers, ...others, id: row.id };
+  // A spread of so many members takes five times as long, but only it may copy a member called __proto__.
+  const call: RecordedCall = others
+    ? { ...emptyMembers, ...others, id: row.id }
+    : Object.assign({}, emptyMembers, { id: row.id });
   if (others) call.deleted_at = toText(others.deleted_at);
   for (const column of ['attributes', 'inputs', 'output'] as const) {
     if (row[column] != null) call[column] = parseStoredJson(row[column]);

@@ -1,5 +1,7 @@
+import { PostgresAdapter, type SelectQueryBuilder, sql } from 'kysely';
 import { inBatches } from '../../core/in-batches.ts';
 import type { Transaction } from './database.ts';
+import type { Tables } from './database-tables.ts';
 
 /** Values in one `in (…)` list, far below the database engines' limits on parameters. */
 const chunkSize = 500;
@@ -12,6 +14,34 @@ export async function inChunks<Row>(
   const rows: Row[] = [];
   for (const chunk of inBatches([...new Set(values)], chunkSize)) rows.push(...(await query(chunk)));
   return rows;
+}
+
+/** Returns true if the database of a transaction is PostgreSQL. */
+export function isPostgres(transaction: Transaction): boolean {
+  return transaction.getExecutor().adapter instanceof PostgresAdapter;
+}
+
+/**
+ * Selects the rows of a project with some ids, of which there are no more than {@link inChunks} has in a chunk. PostgreSQL is made
+ * to look up each id: its statistics know too little of a new project, so it would read the whole project for a list of ids.
+ */
+export function selectByIds<Table extends 'calls' | 'early_call_ends' | 'deleted_calls'>(
+  transaction: Transaction,
+  table: Table,
+  project_id: string,
+  ids: readonly string[],
+): SelectQueryBuilder<Tables, Table, object> {
+  const ofTable = table as 'deleted_calls';
+  const wanted = sql`unnest(${ids}::text[]) as wanted(wanted_id)`;
+  const row = sql`select * from ${sql.table(table)} where project_id = ${project_id} and id = wanted_id limit 1`;
+  const rows = isPostgres(transaction)
+    ? transaction.selectFrom(
+        sql<
+          Tables['deleted_calls']
+        >`(select ${sql.ref(table)}.* from ${wanted} cross join lateral (${row}) as ${sql.ref(table)})`.as(ofTable),
+      )
+    : transaction.selectFrom(ofTable).where('project_id', '=', project_id).where('id', 'in', ids);
+  return rows as unknown as SelectQueryBuilder<Tables, Table, object>;
 }
 
 /** Deletes rows of a project by their ids, in a write transaction. */

@@ -1,7 +1,8 @@
-import { CompiledQuery, PostgresAdapter } from 'kysely';
+import { CompiledQuery } from 'kysely';
 import { inBatches, inBatchesBySize } from '../../core/in-batches.ts';
 import type { Transaction } from './database.ts';
 import { type Tables, tables } from './database-tables.ts';
+import { isPostgres } from './in-chunks.ts';
 
 /** A table of which many rows are inserted at once. */
 type LargeTable = 'calls' | 'queue_items';
@@ -21,15 +22,15 @@ export async function insertRows<Table extends LargeTable>(
   rows: readonly Tables[Table][],
   ignored?: readonly (keyof Tables[Table] & string)[],
 ): Promise<number> {
-  const isPostgres = transaction.getExecutor().adapter instanceof PostgresAdapter;
+  const hasLists = isPostgres(transaction);
   const columns = Object.keys(tables[table].columns) as (keyof Tables[Table] & string)[];
-  const valuesOf = isPostgres ? valuesOfArrays : valuesOfRows;
+  const valuesOf = hasLists ? valuesOfArrays : valuesOfRows;
   const conflict = ignored ? ` on conflict (${ignored.join(', ')}) do nothing` : '';
   let inserted = 0;
   for (const list of inBatchesBySize(rows, maxChars, charsOf)) {
-    for (const batch of isPostgres ? inBatches(list, maxRows) : inPowersOfTwo(list)) {
+    for (const batch of hasLists ? inBatches(list, maxRows) : inPowersOfTwo(list)) {
       const text = `insert into ${table} (${columns.join(', ')}) ${valuesOf(table, batch.length)}${conflict}`;
-      const parameters = isPostgres
+      const parameters = hasLists
         ? columns.map((column) => batch.map((row) => row[column]))
         : batch.flatMap((row) => columns.map((column) => row[column]));
       const { numAffectedRows } = await transaction.executeQuery(CompiledQuery.raw(text, parameters));

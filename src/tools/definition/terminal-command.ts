@@ -29,6 +29,6 @@ export function terminalCommand(
 }
 
 /** Quotes a word for a shell unless it is plain. */
-function shellWord(text: string): string {
+export function shellWord(text: string): string {
   return /^[\w@%+=:,./-]+$/.test(text) ? text : `'${text.replaceAll("'", "'\\''")}'`;
 }

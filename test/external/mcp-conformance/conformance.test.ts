@@ -7,6 +7,7 @@ import { resolveSettings } from '../../../src/settings/resolve-settings.ts';
 import { fixtureOptions, withFixtures } from '../../support/conformance-fixtures.ts';
 import { emptyHome, noFolders, temporaryFolder } from '../../support/heddle.ts';
 import { installedPath, newNode, runTool } from '../../support/outside-programs.ts';
+import { serverFactoryOf } from '../../support/server-factory.ts';
 
 const suite = installedPath('mcp', '@modelcontextprotocol/conformance/dist/index.js');
 // The suite imports fs.globSync, which Node 20 lacks.
@@ -27,7 +28,7 @@ async function serveFixtures(): Promise<string> {
     registerHandlers(server, options);
     return withFixtures(server);
   };
-  const server = new McpHttpServer(createServer, {
+  const server = new McpHttpServer(serverFactoryOf(createServer), {
     host: '127.0.0.1',
     address: '127.0.0.1',
     port: 0,

@@ -1,12 +1,16 @@
 import { execFile } from 'node:child_process';
+import { mkdtemp, readFile, rm } from 'node:fs/promises';
 import { createServer } from 'node:http';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { describe, expect, it } from 'vitest';
-import { notDoneIn, numbersIn } from '../../../bench/agent/answer.ts';
+import { faultsOfFacts, notDoneIn, numbersIn } from '../../../bench/agent/answer.ts';
 import { ChatModel } from '../../../bench/agent/chat-model.ts';
 import { jobs } from '../../../bench/agent/jobs/index.ts';
 import { type Form, type PlayedJob, type PlayOptions, playJob } from '../../../bench/agent/play-job.ts';
 import { report } from '../../../bench/agent/report.ts';
+import { StepModel, shownFile, stepFile, writeWhole } from '../../../bench/agent/step-model.ts';
 import { listen } from '../../../src/core/http/listen.ts';
 import { startServer } from '../../support/client.ts';
 import { onEnd } from '../../support/on-end.ts';
@@ -101,7 +105,14 @@ describe('the agent benchmark', () => {
       expect.stringContaining('"code":"not_found"'),
     ]);
     // Instructions, tools, two messages of the user and four results; six messages and four calls of two texts.
-    expect(played).toMatchObject({ outcome: 'failed', calls: 4, toolErrors: 3, tokensRead: 8, tokensWritten: 14 });
+    expect(played).toMatchObject({
+      outcome: 'failed',
+      calls: 4,
+      toolErrors: 3,
+      tokensRead: 8,
+      resultTokens: 4,
+      tokensWritten: 14,
+    });
   });
 
   it('stops a model that makes too many calls', async () => {
@@ -133,7 +144,17 @@ describe('the agent benchmark', () => {
 
   it('prints a table for each form, in which only jobs that passed or failed count', () => {
     const played = (job: string, form: Form, outcome: PlayedJob['outcome'], calls: number, faults: string[] = []) => {
-      return { job, form, outcome, faults, calls, toolErrors: 1, tokensRead: 1000, tokensWritten: 50 };
+      return {
+        job,
+        form,
+        outcome,
+        faults,
+        calls,
+        toolErrors: 1,
+        tokensRead: 1000,
+        resultTokens: 400,
+        tokensWritten: 50,
+      };
     };
     const faults = ['one', 'two', 'three', 'four', 'five'];
     expect(
@@ -147,22 +168,45 @@ describe('the agent benchmark', () => {
       ]),
     ).toBe(`Results as text
 
-| job | passed | calls | tool errors | tokens read | tokens written |
-| --- | ---: | ---: | ---: | ---: | ---: |
-| bulk | 1 of 2 | 5.5 | 1 | 1000 | 50 |
-| summary | 1 of 1, 1 broken | 2 | 1 | 1000 | 50 |
-| compare-runs | 1 not possible with this server | – | – | – | – |
-| all | 2 of 3, 1 not possible with this server, 1 broken | 7.5 | 2 | 2000 | 100 |
+| job | passed | calls | tool errors | tokens read | of results | tokens written |
+| --- | ---: | ---: | ---: | ---: | ---: | ---: |
+| bulk | 1 of 2 | 5.5 | 1 | 1000 | 400 | 50 |
+| summary | 1 of 1, 1 broken | 2 | 1 | 1000 | 400 | 50 |
+| compare-runs | 1 not possible with this server | – | – | – | – | – |
+| all | 2 of 3, 1 not possible with this server, 1 broken | 7.5 | 2 | 2000 | 800 | 100 |
 
 - bulk failed: one; two; three; and 2 more
 - summary broken: no connection
 
 Results as structured
 
-| job | passed | calls | tool errors | tokens read | tokens written |
-| --- | ---: | ---: | ---: | ---: | ---: |
-| bulk | 1 of 1 | 5 | 1 | 1000 | 50 |
-| all | 1 of 1 | 5 | 1 | 1000 | 50 |`);
+| job | passed | calls | tool errors | tokens read | of results | tokens written |
+| --- | ---: | ---: | ---: | ---: | ---: | ---: |
+| bulk | 1 of 1 | 5 | 1 | 1000 | 400 | 50 |
+| all | 1 of 1 | 5 | 1 | 1000 | 400 | 50 |`);
+  });
+
+  it('shows somebody who plays the model what is new, and takes their steps', async () => {
+    const folder = await mkdtemp(join(tmpdir(), 'heddle-steps-'));
+    onEnd(() => rm(folder, { recursive: true, force: true }));
+    const model = new StepModel(folder);
+    await writeWhole(stepFile(folder, 1), JSON.stringify({ calls: [{ name: 'list_queues', arguments: '{}' }] }));
+    await writeWhole(stepFile(folder, 2), JSON.stringify({ say: 'None.' }));
+    const tools = [{ type: 'function' as const, function: { name: 'list_queues', parameters: {} } }];
+    const asked = [
+      { role: 'system' as const, content: 'Queues.' },
+      { role: 'user' as const, content: 'How many?' },
+    ];
+    const called = await model.complete(asked, tools);
+    expect(called.tool_calls).toEqual([
+      { id: 'call_1_0', type: 'function', function: { name: 'list_queues', arguments: '{}' } },
+    ]);
+    const result = { role: 'tool' as const, tool_call_id: 'call_1_0', content: '0 queues' };
+    expect(await model.complete([...asked, called, result], tools)).toEqual({ role: 'assistant', content: 'None.' });
+    const [first, second] = await Promise.all([1, 2].map((step) => readFile(shownFile(folder, step), 'utf8')));
+    for (const part of ['Queues.', '{"name":"list_queues","parameters":{}}', 'How many?'])
+      expect(first).toContain(part);
+    expect(second).toBe('=== result\n0 queues\n');
   });
 
   it('lists the jobs when it is given an unknown one', async () => {
@@ -187,6 +231,15 @@ describe('the answer of a model', () => {
     ['Ada has 27.', {}],
   ])('%j has the numbers %j', (answer, numbers) => {
     expect(numbersIn(answer)).toEqual(numbers);
+  });
+
+  it.each([
+    ['failed=5, cost=$90.8, operation=`desk.rebook`.', []],
+    ['cost=90.78, failed=5, operation=desk.refund\n\nAnything else?', ['operation=desk.rebook but says desk.refund']],
+    ['cost=90, operation=desk.rebook', ['cost=90.78 but says 90', 'failed=5 but says nothing']],
+  ])('%j is compared with the facts', (answer, faults) => {
+    const expected = { cost: 90.78, failed: 5, operation: 'desk.rebook' };
+    expect(faultsOfFacts(answer, expected)).toEqual(faults.map((fault) => `the answer should say ${fault}`));
   });
 
   it.each([

@@ -1,3 +1,4 @@
+import { ferryTrajectories, type Trajectories } from './ferry-trajectories.ts';
 import { call, say, type Trajectory } from './scripted-model.ts';
 
 interface Item {
@@ -131,12 +132,15 @@ function exchanges(isHelpful: (reply: string) => boolean): Trajectory {
   };
 }
 
-function tickets(remove: (queue_id: string, items: Item[]) => Generator, notDone: string[]): Trajectory {
+/** Cleans up as far as tools can; `change` is made to the queue that stays. */
+function tickets(change: Record<string, unknown>, notDone: string[]): Trajectory {
   return function* () {
-    const queue_id = yield* queueNamed('New tickets');
-    const { items } = yield* itemsOf(queue_id);
-    yield* call('update_queue_items', { queue_id, items: [{ item_id: items[2]!.id, judgements: { helpful: true } }] });
-    yield* remove(queue_id, items) as ReturnType<Trajectory>;
+    yield* call('update_queue_items', {
+      queue_id: 'New tickets',
+      items: [{ call_id: 'new-3', judgements: { helpful: true } }],
+    });
+    yield* call('update_queue', { queue_id: 'Old tickets', delete: true, confirm: true });
+    yield* call('update_queue', { queue_id: 'New tickets', ...change, confirm: true });
     yield* say(['new-3 is judged as helpful.', ...notDone].join('\n'));
   };
 }
@@ -145,14 +149,6 @@ const skipEscalations = {
   filter: { call_op_name: 'support.escalate' },
   change: { annotation_state: 'skipped' },
 };
-
-/** The steps of a model that makes a mistake, and one of the faults that this leads to. */
-interface BadTrajectory {
-  /** Completes "a model that …". */
-  mistake: string;
-  trajectory: Trajectory;
-  fault: string;
-}
 
 /** For each job a trajectory that does it, and some with mistakes that models make. */
 const question = 'inputs.question';
@@ -191,7 +187,8 @@ function capitals(
 
 const bothPrompts = ['{question}', '{question} It is {capital}.'];
 
-export const trajectories: Record<string, { good: Trajectory; bad: BadTrajectory[] }> = {
+export const trajectories: Record<string, Trajectories> = {
+  ...ferryTrajectories,
   'dataset-from-failures': {
     good: wrongAnswers({ judged_by: 'ada', field: 'correct', value: false }, { question, answer }),
     bad: [
@@ -452,18 +449,17 @@ export const trajectories: Record<string, { good: Trajectory; bad: BadTrajectory
     ],
   },
   impossible: {
-    good: tickets(function* () {}, ['NOT DONE: deleting the queue.', 'NOT DONE: taking new-2 out of its queue.']),
+    good: tickets({ remove_items: ['new-2'] }, ['NOT DONE: deleting the recorded call.']),
     bad: [
       {
-        mistake: 'skips the item instead of removing it',
-        trajectory: tickets(
-          function* (queue_id, items) {
-            const change = { item_id: items[1]!.id, annotation_state: 'skipped' };
-            yield* call('update_queue_items', { queue_id, items: [change] });
-          },
-          ['new-2 is out of the queue.', 'NOT DONE: deleting the queue.'],
-        ),
-        fault: 'new-2 should have {} but has {"annotation_state":"skipped"}',
+        mistake: 'takes the removed item for a deleted call',
+        trajectory: tickets({ remove_items: ['new-2', 'new-4'] }, ['All is done.']),
+        fault: 'too many: queue New tickets item new-4: unstarted → –',
+      },
+      {
+        mistake: 'does not say what it could not do',
+        trajectory: tickets({ remove_items: ['new-2'] }, ['All is done.']),
+        fault: 'the answer should have 1 lines that begin with NOT DONE:, not 0',
       },
     ],
   },

@@ -1,4 +1,5 @@
 import { describe, expect, it } from 'vitest';
+import { seededRandom } from '../../../src/core/statistics/seeded-random.ts';
 import { connectToProcess } from '../../support/client.ts';
 import { run } from '../../support/heddle.ts';
 import { importNumberedQueue } from '../../support/numbered-queue.ts';
@@ -9,15 +10,6 @@ const itemCount = 200;
 const itemsPerCall = 20;
 const callsPerProcess = 6;
 const processes = 5;
-
-/** Returns pseudo-random numbers from 0 to 1 that are the same on every run. */
-function randomNumbers(seed: number): () => number {
-  let state = seed;
-  return () => {
-    state = (state * 1664525 + 1013904223) % 2 ** 32;
-    return state / 2 ** 32;
-  };
-}
 
 describe('two annotators who judge the same items while their processes are killed', () => {
   it("reads back each annotator's last acknowledged judgement", async () => {
@@ -43,7 +35,7 @@ describe('two annotators who judge the same items while their processes are kill
     const ids: string[] = items.map(({ id }: { id: string }) => id);
 
     const judge = async (account: (typeof accounts)[number], seed: number) => {
-      const random = randomNumbers(seed);
+      const random = seededRandom(seed);
       const acknowledged = new Map<string, boolean>();
       /** Values that were sent and not acknowledged since the last acknowledgement. */
       const uncertain = new Map<string, Set<boolean>>();

@@ -6,6 +6,7 @@ import { describe, expect, it, onTestFinished } from 'vitest';
 import { httpLimits } from '../../../src/mcp/http/http-limits.ts';
 import { type HttpOptions, McpHttpServer } from '../../../src/mcp/http/mcp-http-server.ts';
 import { ask, newerRequest, olderRequest } from '../../support/http-server.ts';
+import { serverFactoryOf } from '../../support/server-factory.ts';
 
 /** More than the buffers of a connection hold. */
 const largeBytes = 24 * 1024 * 1024;
@@ -32,7 +33,7 @@ async function start(
   const usual = { ...httpLimits };
   Object.assign(httpLimits, limits);
   onTestFinished(() => void Object.assign(httpLimits, usual));
-  const server = new McpHttpServer(factory, {
+  const server = new McpHttpServer(serverFactoryOf(factory), {
     host: '127.0.0.1',
     address: '127.0.0.1',
     port: 0,

@@ -16,6 +16,7 @@ describe('embedded service over HTTP', () => {
       status: 'ok',
       version: expect.stringMatching(/^\d/),
       schema: expect.stringMatching(/^[A-Za-z0-9]{43}$/),
+      build: 'source',
     });
   });
 
@@ -193,6 +194,28 @@ describe('embedded service over HTTP', () => {
         body: { detail: [{ loc: ['path', 'path'] }] },
       });
     }
+  });
+
+  it.each([
+    ...['POST /trace/stats', 'POST /feedback/stats', 'POST /feedback/aggregate', 'POST /feedback/payload_schema'],
+    ...['PUT /objs/o/versions/v1/tags', 'PUT /objs/o/aliases', 'GET /tags', 'GET /aliases'],
+    ...['GET /v2/a/b/models', 'GET /v2/a/b/ops', 'GET /v2/a/b/scorers/s/versions/v1', 'DELETE /v2/a/b/datasets/d'],
+    ...['GET /v2/a/b/evaluations/e/versions/v1', 'DELETE /v2/a/b/evaluations/e', 'DELETE /v2/a/b/scorers/s'],
+    ...['POST /completions/create', 'POST /completions/create_stream', 'POST /image/create'],
+    ...['POST /actions/execute_batch', 'POST /service/projects_info'],
+  ])('does not have %s of the public service', async (request) => {
+    const [method, path] = request.split(' ') as ['GET' | 'POST', string];
+    expect((await service.send(method, path, basic, method === 'GET' ? undefined : body)).status).toBe(404);
+  });
+
+  it.each([
+    'POST /v2/a/b/scorers',
+    'DELETE /v2/a/b/evaluation_runs',
+    'DELETE /v2/a/b/predictions',
+    'DELETE /v2/a/b/scores',
+  ])('does not have %s of the public service, but another method of it', async (request) => {
+    const [method, path] = request.split(' ') as ['POST', string];
+    expect((await service.send(method, path, basic, body)).status).toBe(405);
   });
 
   it('refuses unknown paths with 404 and unknown methods with 405 and Allow', async () => {

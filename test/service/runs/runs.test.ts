@@ -203,4 +203,14 @@ describe('a run', () => {
       body: { reason: 'Call is not an evaluation' },
     });
   });
+
+  it('names the versions of the scorers that it applies', async () => {
+    const scorer = await setup.scorer('lowest', { kind: 'json_valid' });
+    const evaluation = await setup.evaluation(dataset, [scorer.replace(/:[^:]*$/, ':latest')]);
+    const run = await setup.start(evaluation, helper);
+    await setup.scorer('lowest', { kind: 'json_valid', negate: true });
+    await setup.ended(run);
+    const { body } = await setup.send(`/v2/${project_id}/evaluation_runs/${run}`, undefined, 'GET');
+    expect(body.scorer_refs).toEqual([scorer]);
+  });
 });

@@ -5,7 +5,7 @@ import { parseReference } from '../../../contract/references.ts';
 import { isJsonObject, type Members } from '../../../core/json/json-object.ts';
 import { objectName } from '../../../records/object-name.ts';
 import { createScorerTool } from '../../../tools/create-scorer.ts';
-import { maxConcurrency } from '../../../tools/run-evaluation.ts';
+import { runSettings } from '../../../tools/run-evaluation.ts';
 import { UsageError } from '../../terminal/report-failure.ts';
 import { asShare } from '../../usage/flags.ts';
 import { type FileFault, faultyFile, readNamedText, readYamlFile } from './yaml-file.ts';
@@ -103,10 +103,7 @@ const evaluationFile = z.strictObject({
   models: names,
   prompts: z.array(prompt).min(1).optional(),
   trials: z.int().min(1).optional(),
-  sample: z
-    .strictObject({ n: z.int().min(1).max(10_000), seed: z.int().min(0).max(999_999_999).optional() })
-    .optional(),
-  concurrency: z.int().min(1).max(maxConcurrency).optional(),
+  ...runSettings,
   budget: runLimits.optional(),
   thresholds: z
     .strictObject({
@@ -116,7 +113,6 @@ const evaluationFile = z.strictObject({
       scorers: names.optional(),
     })
     .optional(),
-  baseline: z.string().min(1).max(64).optional(),
   compare: z.string().min(1).optional(),
   fail_if_worse: z.boolean().optional(),
 });
@@ -169,7 +165,7 @@ function faultsOfParts({
   if (count > limit) {
     faults.push({
       path: ['models'],
-      message: `gives ${count} runs with the prompts; one command has ${limit} at most`,
+      message: `gives ${count} runs with the prompts; one command compares ${maxRunsOfFile} at most${compare === undefined ? '' : ', with that of compare'}`,
     });
   }
   if (baseline !== undefined && count > 1) {

@@ -1,14 +1,17 @@
 import { type Command, Option } from 'commander';
+import type { RunLimits } from '../../../contract/evaluations.ts';
+import { splitProjectId } from '../../../contract/identifiers.ts';
 import { HeddleError } from '../../../core/errors.ts';
 import { canonicalJson } from '../../../core/json/canonical-json.ts';
+import { memberAt } from '../../../core/json/member-at.ts';
 import { sumOf } from '../../../core/statistics/score-lists.ts';
-import { type ExportedTrial, exportedTrials } from '../../../evaluations/exported-trials.ts';
+import { exportedTrials } from '../../../evaluations/exported-trials.ts';
 import { rowChoice } from '../../../evaluations/rank-rows.ts';
 import { comparisonSentence } from '../../../evaluations/render-runs.ts';
 import type { McpServerOptions } from '../../../mcp/server.ts';
 import type { Progress } from '../../../records/call-context.ts';
 import { pluralize } from '../../../text/page.ts';
-import { createNamedFile } from '../../access/named-file.ts';
+import { createNamedFile, writeInParts } from '../../access/named-file.ts';
 import { showView } from '../../access/show-view.ts';
 import { invocation } from '../../invocation.ts';
 import { addOutputOptions, type OutputForm } from '../../terminal/output-form.ts';
@@ -112,10 +115,14 @@ function addRun(evaluation: Command): void {
     .option('--seed <number>', 'draw other rows for --sample; 0 by default', asWholeNumber(0, 999_999_999))
     .option('--baseline <name>', 'name the complete run, like main, for later comparisons')
     .option('--concurrency <number>', 'predictions at once, 1 to 64', asWholeNumber(1, 999_999))
-    .option('--max-requests <number>', 'end before more requests to models', asWholeNumber(1, 999_999_999))
+    .option(
+      '--max-requests <number>',
+      'end before more requests to models, in all runs of the command',
+      asWholeNumber(1, 999_999_999),
+    )
     .option('--max-tokens <number>', 'end before more tokens', asWholeNumber(1, 999_999_999))
     .option('--max-usd <number>', 'end before it costs more, by the stored prices of the models', asNumber)
-    .option('--dry-run', 'print what the run would take, and start nothing')
+    .option('--dry-run', 'print what the run would take; store and start nothing')
     .option('--yes', `run without asking, also more than ${maxUnconfirmed} requests to models`);
   addReportOptions(command, 10);
   explain(command, {
@@ -146,7 +153,10 @@ function addRun(evaluation: Command): void {
         plans.push(await tools.run('run_evaluation', { ...args, dry_run: true, confirm: options.yes }));
       }
       if (options.dryRun) {
-        for (const plan of plans) await printResult('run_evaluation', plan, options);
+        // The evaluation of a file has no reference before it is stored.
+        for (const { evaluation_ref, ...plan } of plans) {
+          await printResult('run_evaluation', { ...plan, ...(!file && { evaluation_ref }) }, options);
+        }
         return [];
       }
       requireYes(plans, options.yes, 'Add --yes, or limit it with --sample');
@@ -236,6 +246,7 @@ interface Plan {
   model_requests?: number;
   judge_requests?: number;
   estimated_tokens?: number;
+  evaluation_ref?: string;
 }
 
 /**
@@ -244,8 +255,8 @@ interface Plan {
  */
 async function followRuns(
   command: Command,
-  options: ReportOptions,
-  prepare: (tools: ToolRunner, serverOptions: McpServerOptions) => Promise<Record<string, unknown>[]>,
+  options: ReportOptions & Pick<RunOptions, 'dryRun'>,
+  prepare: (tools: ToolRunner, serverOptions: McpServerOptions) => Promise<RunArguments[]>,
 ): Promise<void> {
   let reached: Progress | undefined;
   const followProgress = (progress: Progress): void => {
@@ -260,8 +271,11 @@ async function followRuns(
     async (tools, serverOptions) => {
       requireTool('run_evaluation', serverOptions.tools);
       const runIds: string[] = [];
-      for (const args of await prepare(tools, serverOptions)) {
-        const result = await runToEnd(args, tools).catch(async (error) => {
+      const all = await prepare(tools, serverOptions);
+      for (const args of all) {
+        const budget = await budgetLeft(args.budget, runIds, serverOptions);
+        if (budget === null) break;
+        const result = await runToEnd({ ...args, ...(budget && { budget }) }, tools).catch(async (error) => {
           const { run_id } = reached ?? {};
           if (!tools.signal.aborted || !reached || run_id === undefined) throw error;
           throw await interruptedRun(run_id, reached, serverOptions);
@@ -273,10 +287,32 @@ async function followRuns(
         }
         runIds.push(result.run_id);
       }
+      const missing = all.length - runIds.length;
+      if (missing > 0) {
+        invocation().stderr.write(`heddle: ${pluralize(missing, 'run')} not started: those before took the budget\n`);
+      }
       if (runIds.length > 0) await report(runIds, options, tools);
+      if (missing > 0) invocation().exitCode = 3;
     },
-    followProgress,
+    { progress: followProgress, isDryRun: options.dryRun === true },
   );
+}
+
+/** Returns what earlier runs of a command have left of its budget; null if one of them has reached it. */
+async function budgetLeft(
+  budget: RunLimits | undefined,
+  evaluation_run_ids: readonly string[],
+  { service, project }: McpServerOptions,
+): Promise<RunLimits | null | undefined> {
+  if (budget === undefined || evaluation_run_ids.length === 0) return budget;
+  const query = { evaluation_run_ids: [...evaluation_run_ids] };
+  const runs = await (await service()).call('listEvaluationRuns', { path: splitProjectId(project!), query });
+  const left = Object.entries(budget).map(([name, limit]) => {
+    const spent = runs.map(({ summary }) => Number(memberAt(summary, ['spent', name]) ?? 0));
+    return [name, limit - sumOf(spent)!] as const;
+  });
+  const isReached = runs.some(({ summary }) => summary?.budget_reached === true) || left.some(([, rest]) => rest <= 0);
+  return isReached ? null : Object.fromEntries(left);
 }
 
 async function runToEnd(args: Record<string, unknown>, tools: ToolRunner) {
@@ -288,8 +324,14 @@ async function runToEnd(args: Record<string, unknown>, tools: ToolRunner) {
   return result;
 }
 
+/** Arguments of run_evaluation. */
+interface RunArguments extends Record<string, unknown> {
+  /** Of all runs of the command. */
+  budget?: RunLimits;
+}
+
 /** Returns the arguments of run_evaluation that every run of a command has. */
-function runArguments(options: RunOptions): Record<string, unknown> {
+function runArguments(options: RunOptions): RunArguments {
   const { sample, seed, baseline, concurrency, maxRequests: requests, maxTokens: tokens, maxUsd: usd } = options;
   const limits = Object.entries({ requests, tokens, usd }).filter(([, limit]) => limit !== undefined);
   if (seed !== undefined && sample === undefined) throw new UsageError('--seed needs --sample');
@@ -334,13 +376,17 @@ function addExport(evaluation: Command): void {
       const { runs } = await readResultsOf([id], 0, tools, {});
       const run = runs[0]!;
       const service = (await serverOptions.service()).withSignal(tools.signal);
-      const trials: ExportedTrial[] = [];
       const context = { service, progress: drawProgress };
-      for await (const page of exportedTrials(run.run_id, serverOptions.project!, context)) trials.push(...page);
-      showProgress('');
-      const { text, defused } = exportRun(run, trials, format);
-      if (out === undefined) invocation().stdout.write(text);
-      else writeNamedFile(out, text, 'owner');
+      const read = () => exportedTrials(run.run_id, serverOptions.project!, context);
+      const defused = await writeInParts(out, async (write) => {
+        let cells = 0;
+        for await (const part of exportRun(run, format, read)) {
+          showProgress('');
+          await write(part.text);
+          cells += part.defused;
+        }
+        return cells;
+      });
       if (defused > 0) {
         invocation().stderr.write(
           `${pluralize(defused, 'cell')} that a spreadsheet would run as a formula got an apostrophe in front.\n`,
@@ -447,7 +493,7 @@ function addCompare(evaluation: Command): void {
     await withTools(command, async (tools) => {
       const args = { only: 'changed', ...(sliceBy !== undefined && { slice_by: sliceBy }) };
       const results = await readResultsOf([baseline, ...others], rows, tools, args);
-      if (markdown !== undefined) writeReport(markdown, markdownReport(results));
+      if (markdown !== undefined) writeReport(markdown, markdownReport(results, { hasBaseline: true }));
       await printResult('read_evaluation', results, form);
       if (!failIfWorse) return;
       const unfinished = results.runs.find((run) => failureOf(run, 1) !== undefined);
@@ -524,14 +570,10 @@ async function report(
     }
     writeReport(junit, junitReport(suites));
   }
-  if (markdown !== undefined)
-    writeReport(
-      markdown,
-      markdownReport(
-        results,
-        outcomes.flatMap(({ missed }) => missed),
-      ),
-    );
+  if (markdown !== undefined) {
+    const all = outcomes.flatMap(({ missed }) => missed);
+    writeReport(markdown, markdownReport(results, { hasBaseline: compare !== undefined, missed: all }));
+  }
   const verdict = {
     passed: reasons.length === 0 && failed === undefined,
     ...(reasons.length > 0 && { missed: reasons }),
@@ -557,11 +599,7 @@ interface RunOutcome {
 }
 
 function writeReport(file: string, text: string): void {
-  writeNamedFile(file, text, 'as before');
-}
-
-function writeNamedFile(file: string, text: string, readers: 'owner' | 'as before'): void {
-  const report = createNamedFile(file, readers);
+  const report = createNamedFile(file, 'as before');
   try {
     report.write(text);
     report.finish();

@@ -8,18 +8,39 @@ import type { Run } from './print-results.ts';
 export const exportForms = ['jsonl', 'csv', 'html'] as const;
 export type RunExportForm = (typeof exportForms)[number];
 
+/** A part of an export, and how many of its cells a spreadsheet would run, so that they got an apostrophe in front. */
+interface ExportPart {
+  text: string;
+  defused: number;
+}
+
 /**
- * Formats the trials of a run as lines of JSON, as CSV, or as one HTML file without a script.
- * @returns the text, and the number of cells of CSV that a spreadsheet would run and that got an apostrophe in front.
+ * Formats the trials of a run in parts: as lines of JSON, as CSV, or as one HTML file without a script.
+ * @param read reads the trials; for a table twice, because its columns come before its lines.
  */
-export function exportRun(
+export async function* exportRun(
   run: Run,
-  trials: readonly ExportedTrial[],
   form: RunExportForm,
-): { text: string; defused: number } {
-  if (form === 'csv') return csvOf(trials);
-  const text = form === 'html' ? htmlOf(run, trials) : trials.map((trial) => `${JSON.stringify(trial)}\n`).join('');
-  return { text, defused: 0 };
+  read: () => AsyncIterable<ExportedTrial[]>,
+): AsyncGenerator<ExportPart> {
+  if (form === 'jsonl') {
+    for await (const trials of read()) yield { text: linesOf(trials, JSON.stringify), defused: 0 };
+    return;
+  }
+  const names = new Set<string>();
+  for await (const trials of read())
+    for (const trial of trials) for (const name of cellsOf(trial).keys()) names.add(name);
+  const format = form === 'csv' ? csvOf : htmlRowsOf;
+  if (form === 'html') yield { text: htmlHeadOf(run, [...names]), defused: 0 };
+  else yield csvOf([[...names]]);
+  for await (const trials of read()) {
+    yield format(trials.map(cellsOf).map((cells) => [...names].map((name) => cells.get(name) ?? '')));
+  }
+  if (form === 'html') yield { text: '</tbody>\n</table>\n</body>\n</html>\n', defused: 0 };
+}
+
+function linesOf<Value>(values: readonly Value[], format: (value: Value) => string): string {
+  return values.map((value) => `${format(value)}\n`).join('');
 }
 
 /** Returns the members of a trial as cells, with the path of each. */
@@ -34,10 +55,8 @@ function cellsOf({ inputs, scores, scorer_errors, ...others }: ExportedTrial): M
   ]);
 }
 
-function csvOf(trials: readonly ExportedTrial[]): { text: string; defused: number } {
-  const rows = trials.map(cellsOf);
-  const names = [...new Set(rows.flatMap((cells) => [...cells.keys()]))];
-  const lines = [names, ...rows.map((cells) => names.map((name) => cells.get(name) ?? ''))].map(csvLine);
+function csvOf(rows: readonly (readonly unknown[])[]): ExportPart {
+  const lines = rows.map(csvLine);
   const defused = lines.reduce((sum, { changed }) => sum + changed, 0);
   return { text: lines.map(({ line }) => `${line}\r\n`).join(''), defused };
 }
@@ -46,11 +65,9 @@ const style = `body{font:15px/1.5 system-ui,sans-serif;max-width:75rem;margin:2r
 table{border-collapse:collapse;width:100%}th,td{border:1px solid #8886;padding:.4rem .6rem;text-align:left;vertical-align:top}
 td{white-space:pre-wrap;overflow-wrap:anywhere}.failed{color:#b00020}:root{color-scheme:light dark}`;
 
-/** Formats a run as a page that loads and runs nothing. */
-function htmlOf(run: Run, trials: readonly ExportedTrial[]): string {
-  const rows = trials.map(cellsOf);
-  const names = [...new Set(rows.flatMap((cells) => [...cells.keys()]))];
-  const figures = renderRunTable([run]).map((line) => line.split('\t'));
+/** Formats the beginning of a page that loads and runs nothing, up to the lines of the table of the trials. */
+function htmlHeadOf(run: Run, names: readonly string[]): string {
+  const [head = [], ...figures] = renderRunTable([run]).map((line) => line.split('\t'));
   const title = `Evaluation ${run.evaluation ?? run.run_id}`;
   return `<!doctype html>
 <html lang="en">
@@ -63,21 +80,23 @@ function htmlOf(run: Run, trials: readonly ExportedTrial[]): string {
 </head>
 <body>
 <h1>${escapeHtml(title)}</h1>
-${renderRuns([run])
-  .map((line) => `<p>${escapeHtml(line)}</p>`)
-  .join('\n')}
-${tableOf(figures)}
+${linesOf(renderRuns([run]), (line) => `<p>${escapeHtml(line)}</p>`)}${tableHeadOf(head)}${htmlRowsOf(figures).text}</tbody>
+</table>
 <h2>Rows</h2>
-${tableOf([names, ...rows.map((cells) => names.map((name) => valueText(cells.get(name) ?? '')))])}
-</body>
-</html>
-`;
+${tableHeadOf(names)}`;
 }
 
-function tableOf([head = [], ...lines]: readonly (readonly string[])[]): string {
-  const row = (cells: readonly string[], tag: string): string =>
-    `<tr>${cells.map((cell) => `<${tag}${cell === 'false' ? ' class="failed"' : ''}>${escapeHtml(cell)}</${tag}>`).join('')}</tr>`;
-  return `<table>\n<thead>${row(head, 'th')}</thead>\n<tbody>\n${lines.map((cells) => row(cells, 'td')).join('\n')}\n</tbody>\n</table>`;
+function tableHeadOf(names: readonly string[]): string {
+  return `<table>\n<thead>${htmlRowOf(names, 'th')}</thead>\n<tbody>\n`;
+}
+
+function htmlRowsOf(rows: readonly (readonly unknown[])[]): ExportPart {
+  return { text: linesOf(rows, (cells) => htmlRowOf(cells.map(valueText), 'td')), defused: 0 };
+}
+
+function htmlRowOf(cells: readonly string[], tag: string): string {
+  const attributeOf = (cell: string): string => (cell === 'false' ? ' class="failed"' : '');
+  return `<tr>${cells.map((cell) => `<${tag}${attributeOf(cell)}>${escapeHtml(cell)}</${tag}>`).join('')}</tr>`;
 }
 
 function escapeHtml(text: string): string {

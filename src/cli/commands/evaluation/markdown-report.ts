@@ -7,26 +7,24 @@ import type { Results } from './print-results.ts';
 const maxChars = 300;
 
 /**
- * Formats results as a summary in Markdown, such as for a pull request: how each run compares with the first, the figures of
+ * Formats results as a summary in Markdown, such as for a pull request: how each run compares with the first one, the figures of
  * the scorers, what the runs took, and the rows of the result. Values from outside stand in code spans, where they format nothing.
- * @param missed the thresholds that the last run missed.
+ * @param options.hasBaseline whether the first run is there to be compared with.
+ * @param options.missed the thresholds that runs missed.
  */
 export function markdownReport(
   { runs, comparisons = [], slices = [], rows, total, warnings = [] }: Results,
-  missed: readonly string[] = [],
+  { hasBaseline, missed = [] }: { hasBaseline: boolean; missed?: readonly string[] },
 ): string {
-  const placeOf = (id: string): string =>
-    runName(
-      runs.findIndex(({ run_id }) => run_id === id),
-      runs.length,
-    );
+  const names = runs.map((_, index) => runName(index, runs.length, hasBaseline));
+  const pairOf = (id: string): string => {
+    const name = names[runs.findIndex(({ run_id }) => run_id === id)]!;
+    if (!hasBaseline) return `${name} against ${names[0]}, `;
+    return runs.length > 2 ? `${name}, ` : '';
+  };
   const sentences = comparisons.flatMap(({ run_id, scorers }) =>
-    scorers.map(
-      (each) =>
-        `- ${runs.length > 2 ? `${placeOf(run_id)}, ` : ''}${code(each.scorer)}: **${comparisonSentence(each)}**`,
-    ),
+    scorers.map((each) => `- ${pairOf(run_id)}${code(each.scorer)}: **${comparisonSentence(each)}**`),
   );
-  const names = runs.map((_, index) => runName(index, runs.length));
   const scorers = [...new Set(runs.flatMap((run) => run.scorers.map(({ scorer }) => scorer)))];
   const figures = scorers.map((name) => [
     code(name),
@@ -83,9 +81,10 @@ export function markdownReport(
     .join('\n\n')}\n`;
 }
 
-function runName(index: number, count: number): string {
+function runName(index: number, count: number, hasBaseline: boolean): string {
   if (count === 1) return 'result';
-  return index === 0 ? 'baseline' : count === 2 ? 'this run' : `run ${index + 1}`;
+  if (hasBaseline && index === 0) return 'baseline';
+  return hasBaseline && count === 2 ? 'this run' : `run ${index + 1}`;
 }
 
 function figuresCell(figures: Parameters<typeof renderFigures>[0] | undefined): string {

@@ -13,7 +13,7 @@ export interface Thresholds {
 }
 
 /**
- * Returns what a run has not reached. A missing score counts as not passed.
+ * Returns what a run has not reached. A missing score counts as not passed; a scorer that applies to no row counts for nothing.
  * @throws UsageError for a threshold that no scorer can reach or miss.
  */
 export function missedThresholds({ scorers, predictions }: Run, thresholds: Thresholds): string[] {
@@ -26,7 +26,7 @@ export function missedThresholds({ scorers, predictions }: Run, thresholds: Thre
   }
   const chosen = scorers.filter(({ scorer }) => names.length === 0 || names.includes(scorer));
   // A scorer that always failed has neither figure, and must not pass.
-  const judged = chosen.filter(({ n }) => n === 0);
+  const judged = chosen.filter(({ n, errors }) => n === 0 && errors !== undefined);
   const passing = chosen.filter(({ pass_rate }) => pass_rate !== undefined);
   const measured = chosen.filter(({ mean }) => mean !== undefined);
   if (minPassRate !== undefined && passing.length + judged.length === 0 && predictions > 0) {

@@ -6,6 +6,7 @@ import { tools } from '../../../tools/definition/registry.ts';
 import { withRuntime } from '../../access/with-runtime.ts';
 import { drawProgress } from '../../terminal/progress.ts';
 import { FailedWork } from '../../terminal/report-failure.ts';
+import { keepingInMemory } from './dry-run-service.ts';
 
 /** Calls tools for a command, without the limit of size that a model's result has. */
 export interface ToolRunner {
@@ -18,16 +19,19 @@ export interface ToolRunner {
 /**
  * Runs a command that calls tools, and ends what it has opened. SIGINT cancels the tool call, and with it the run of an
  * evaluation.
+ * @param options.isDryRun whether the dataset, the scorers and the evaluation that tools store stay in memory.
  * @throws FailedWork for every failure, `cancelled` after SIGINT.
  */
 export async function withTools(
   command: Command,
   work: (runner: ToolRunner, options: McpServerOptions) => Promise<void>,
-  progress: ReportProgress = drawProgress,
+  { progress = drawProgress, isDryRun = false }: { progress?: ReportProgress; isDryRun?: boolean } = {},
 ): Promise<void> {
   try {
     await withRuntime(command, (options, signal) => {
-      const unlimited = { ...options, maxResultChars: Number.MAX_SAFE_INTEGER };
+      const wrap = keepingInMemory();
+      const service = isDryRun ? async () => wrap(await options.service()) : options.service;
+      const unlimited = { ...options, service, maxResultChars: Number.MAX_SAFE_INTEGER };
       const run: ToolRunner['run'] = async (name, args) => {
         const tool = tools.find((candidate) => candidate.name === name)!;
         const outcome = await runTool(tool, args, { signal, progress }, unlimited);

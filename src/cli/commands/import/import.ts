@@ -9,6 +9,7 @@ import { type CheckedImport, type ImportTarget, type NewField, readImport } from
 import { resolveSettings } from '../../../settings/resolve-settings.ts';
 import { cutValue, valuesAt } from '../../../text/call-values.ts';
 import { pluralize } from '../../../text/page.ts';
+import { shellWord } from '../../../tools/definition/terminal-command.ts';
 import { dataFlags, withStore } from '../../access/open-store.ts';
 import { invocation } from '../../invocation.ts';
 import { drawRecord } from '../../terminal/aligned-table.ts';
@@ -50,7 +51,10 @@ export function addImportCommand(parent: Command, path: string): void {
       'fill a queue with the rows of a file: CSV, JSON, lines of JSON, or an export of Langfuse, LangSmith, promptfoo, OpenAI, Hugging Face or heddle; all of its rows, or none if one is invalid',
     )
     .argument('<file>', 'file to read, or - for stdin')
-    .option('--queue <id>', "queue to fill, created if it does not exist (default: the file's name)")
+    .option(
+      '--queue <queue>',
+      "id or name of the queue to fill, created if it does not exist (default: the file's name)",
+    )
     .option('--rows <path>', 'path to the rows in a file that is one JSON object, like data.items')
     .option('--id <column>', 'column with the id of the call; by default it follows from the content')
     .option('--time <column>', 'column with the time of the call')
@@ -165,7 +169,7 @@ function explainJudging(command: Command, { projectId, queueId }: ImportTarget):
   const folder = sources.dataDir.from === 'flag' ? ` --data-dir ${values.dataDir}` : '';
   const isUsual = projectId === (usual ?? sampleProject);
   const project = isUsual ? '' : ` --project ${projectId}`;
-  stderr.write(`Judge them in a browser: heddle board ${queueId}${project}${profile}${folder}\n`);
+  stderr.write(`Judge them in a browser: heddle board ${shellWord(queueId)}${project}${profile}${folder}\n`);
   if (isUsual) return;
   stderr.write(
     `Clients see it once ${projectId} is their project: \`heddle config set project ${projectId}${profile}\`, or for one client \`heddle setup CLIENT --project ${projectId}${folder}\`.\n`,

@@ -1,6 +1,5 @@
-import { once } from 'node:events';
 import { type ExportedPart, type ExportForm, exportedJudgements } from '../../../queues/exported-judgements.ts';
-import { createNamedFile } from '../../access/named-file.ts';
+import { writeInParts } from '../../access/named-file.ts';
 import type { OpenedService } from '../../access/with-runtime.ts';
 import { invocation } from '../../invocation.ts';
 import { drawProgress, showProgress } from '../../terminal/progress.ts';
@@ -20,30 +19,16 @@ export async function exportJudgements(
   { out, ...form }: ExportOptions,
   opened: OpenedService,
 ): Promise<Exported> {
-  const target = out === undefined ? stdoutTarget : createNamedFile(out, 'owner');
   // On a terminal, the lines themselves show the progress.
   const showsProgress = out !== undefined || !invocation().stdout.isTTY;
-  let exported: Exported = { judgements: 0, items: 0, defused: 0 };
-  try {
+  return writeInParts(out, async (write) => {
+    let exported: Exported = { judgements: 0, items: 0, defused: 0 };
     for await (const part of exportedJudgements({ ...opened, id, progress: drawProgress }, form)) {
       if (!showsProgress) showProgress('');
-      await target.write(part.text);
+      await write(part.text);
       if (showsProgress) drawProgress({ unit: 'exporting items', done: part.writtenItems, total: part.items });
       exported = part;
     }
-    target.finish();
-  } finally {
-    // An unfinished export neither replaces nor resembles a complete one.
-    target.discard();
-  }
-  return exported;
+    return exported;
+  });
 }
-
-const stdoutTarget = {
-  async write(text: string) {
-    const { stdout } = invocation();
-    if (!stdout.write(text)) await once(stdout, 'drain');
-  },
-  finish: () => {},
-  discard: () => {},
-};

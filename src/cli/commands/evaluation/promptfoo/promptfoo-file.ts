@@ -70,7 +70,7 @@ export async function importPromptfooFile(file: string): Promise<{ text: string;
   });
   if (scorers.length === 0) throw new UsageError(`${file} has no assertion that could be taken\n${listNotes(notes)}`);
   const runs = models.length * prompts.length;
-  if (runs > maxRunsOfFile) note(['prompts'], `gives ${runs} runs; one command has ${maxRunsOfFile} at most`);
+  if (runs > maxRunsOfFile) note(['prompts'], `gives ${runs} runs; one command compares ${maxRunsOfFile} at most`);
   const options = objectOrEmpty(config.evaluateOptions);
   noteOthers(options, new Set(['maxConcurrency', 'repeat']), ['evaluateOptions'], note);
   const { maxConcurrency: concurrency, repeat } = options;

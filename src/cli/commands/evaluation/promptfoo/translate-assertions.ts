@@ -1,6 +1,6 @@
 import { parse } from 'yaml';
 import { canonicalJson } from '../../../../core/json/canonical-json.ts';
-import { isJsonObject, type Members } from '../../../../core/json/json-object.ts';
+import { isJsonObject, type Members, objectOrEmpty } from '../../../../core/json/json-object.ts';
 import { compileLinearPattern } from '../../../../core/linear-pattern.ts';
 import { readNamedText, readYamlFile } from '../yaml-file.ts';
 import { fileNamed, fillTemplate, type ImportNote } from './read-template.ts';
@@ -44,13 +44,9 @@ interface Access {
 /** The same assertion on several rows, such as the first `contains` of each. */
 interface Slot {
   label: string;
-  place: ImportNote;
   scorerOn: Translated['scorerOn'];
   valuesOf: Map<number, unknown[]>;
 }
-
-/** A text that no output has. */
-const neverIn = 'this row has the assertion 7e1f40c2';
 
 /**
  * Turns assertions into scorers and the columns that these compare with. Assertions of one kind on several rows are one scorer.
@@ -63,11 +59,11 @@ export function translateAssertions(
   const slots = new Map<string, Slot>();
   for (const [row, parts] of rows.entries()) {
     const counts = new Map<string, number>();
-    for (const { key, label, values, scorerOn, place } of translatedOf(parts, access)) {
+    for (const { key, label, values, scorerOn } of translatedOf(parts, access)) {
       const count = (counts.get(key) ?? 0) + 1;
       counts.set(key, count);
       const name = `${key} ${count}`;
-      const slot = slots.get(name) ?? { label, place, scorerOn, valuesOf: new Map() };
+      const slot = slots.get(name) ?? { label, scorerOn, valuesOf: new Map() };
       slot.valuesOf.set(row, values);
       slots.set(name, slot);
     }
@@ -76,24 +72,20 @@ export function translateAssertions(
   const names = new Set<string>();
   let prefix = 'assert';
   while ([...access.columns].some((column) => column.startsWith(`${prefix}_`))) prefix = `_${prefix}`;
-  const scorers = [...slots.values()].map(({ label, place, scorerOn, valuesOf }, index) => {
+  const scorers = [...slots.values()].map(({ label, scorerOn, valuesOf }, index) => {
     const name = uniqueName(label, names);
-    const width = valuesOf.values().next().value?.length ?? 0;
-    const own = Array.from({ length: width }, (_, at) => `${prefix}_${index + 1}${width > 1 ? `_${at + 1}` : ''}`);
-    for (const [row, added] of columns.entries()) {
-      for (const [at, column] of own.entries()) added.set(column, valuesOf.get(row)?.[at] ?? '');
+    const isOnAll = valuesOf.size === rows.length;
+    const own: string[] = [];
+    for (const [row, values] of valuesOf) {
+      const added = values.length > 0 || isOnAll ? values : [true];
+      for (const [at, value] of added.entries()) {
+        own[at] = `${prefix}_${index + 1}${added.length > 1 ? `_${at + 1}` : ''}`;
+        columns[row]!.set(own[at], value);
+      }
     }
-    if (valuesOf.size === rows.length) return named(scorerOn(own), name);
-    const applies = `${prefix}_${index + 1}_applies`;
-    for (const [row, added] of columns.entries()) added.set(applies, valuesOf.has(row) ? neverIn : '');
-    access.notes.push({
-      ...place,
-      message: `${name} is of ${valuesOf.size} of ${rows.length} rows; the others pass it, whatever the output`,
-    });
-    return named(
-      { kind: 'any_of', options: { scorers: [{ kind: 'contains', expected: applies }, scorerOn(own)] } },
-      name,
-    );
+    const scorer = scorerOn(own);
+    const options = { ...objectOrEmpty(scorer.options), only_if: own[0] };
+    return named(isOnAll ? scorer : { ...scorer, options }, name);
   });
   return { scorers, columns: columns.map((added) => Object.fromEntries(added)) };
 }
@@ -247,7 +239,9 @@ function scorerOf(
     case 'equals':
       // The JSON of an object may be written in many ways.
       if (typeof value === 'object' && value !== null) return schemaScorer({ const: value });
-      return { scorer: ([expected]) => ({ kind: 'equals', expected }), values: [required(value)] };
+      // A column that holds nothing would say that the scorer does not apply.
+      if (value === '') return patternScorer('^\\s*$');
+      return { scorer: ([expected]) => ({ kind: 'equals', expected }), values: [String(required(value))] };
     case 'contains':
     case 'icontains':
       return { scorer: ([expected]) => ({ kind: 'contains', expected, ...caseless }), values: [textOf(value)] };
