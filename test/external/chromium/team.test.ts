@@ -39,13 +39,14 @@ async function hear(page: Page, sentences: RegExp): Promise<string> {
 /** Judges and writes items after the board was loaded again. Returns whether there were any. */
 async function takeTurn(page: Page): Promise<boolean> {
   await page.reload();
-  const message = await hear(page, /items? shown|^Restored|someone else now|Nothing is left/);
+  const message = await hear(page, /items? to judge|^Restored|someone else now|Nothing is left/);
   if (/someone else now|Nothing is left/.test(message)) return false;
   // Fewer may be shown: then these keys do nothing.
   for (let pressed = 0; pressed < pageSize; pressed += 1) await page.keyboard.press('1');
   await page.keyboard.press('Enter');
-  if (/^This writes/.test(await hear(page, /^This writes|written/))) await page.keyboard.press('Enter');
-  expect(await hear(page, /written/)).toMatch(/^\d+ items? written\.$/);
+  const asking = /once more to write/;
+  if (asking.test(await hear(page, /once more to write|items? written/))) await page.keyboard.press('Enter');
+  expect(await hear(page, /items? written/)).toMatch(/^\d+ items? written\.$/);
   return true;
 }
 
