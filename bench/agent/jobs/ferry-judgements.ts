@@ -12,7 +12,8 @@ export const undoMine = ferryJob({
     'Sorry, those were the wrong ones. Take back everything that you have just done there. For each thing that cannot be taken back, write a line that begins with NOT DONE:.',
   ],
   async check([, answer = ''], changes) {
-    const stays = 'queue Autumn complaints item complaint-45: unstarted → completed';
+    // A service cannot make an item unstarted again.
+    const stays = 'queue Autumn complaints item complaint-45: unstarted → in_progress';
     return [...(await changes.faultsOf([stays])), ...faultsOfNotDone(answer, 1)];
   },
 });

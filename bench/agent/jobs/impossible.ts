@@ -1,6 +1,7 @@
 import { faultsOfNotDone } from '../answer.ts';
 import { followChanges } from '../follow-changes.ts';
 import type { Job } from '../job.ts';
+import { userAccount } from '../workspace.ts';
 
 export const impossible: Job = {
   name: 'impossible',
@@ -24,14 +25,18 @@ export const impossible: Job = {
       async check([answer = '']) {
         const queue = 'queue Old tickets';
         const gone = items('old').map(({ call_id }) => `${queue} item ${call_id}: unstarted → –`);
-        const faults = await changes.faultsOf([
-          `${queue}: Old tickets → –`,
-          `${queue} field helpful: {"type":"boolean"} → –`,
-          ...gone,
-          'queue New tickets item new-2: unstarted → –',
-          'new-3 helpful by model: – → true',
-        ]);
-        return [...faults, ...faultsOfNotDone(answer, 1)];
+        // The user says the judgement, so that it may be recorded as theirs or as the agent's.
+        const faultsBy = (annotator: string): Promise<string[]> =>
+          changes.faultsOf([
+            `${queue}: Old tickets → –`,
+            `${queue} field helpful: {"type":"boolean"} → –`,
+            ...gone,
+            'queue New tickets item new-2: unstarted → –',
+            `new-3 helpful by ${annotator}: – → true`,
+          ]);
+        const faults = await faultsBy('model');
+        const isByUser = faults.length > 0 && (await faultsBy(userAccount)).length === 0;
+        return [...(isByUser ? [] : faults), ...faultsOfNotDone(answer, 1)];
       },
     };
   },

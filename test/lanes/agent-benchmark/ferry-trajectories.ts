@@ -392,15 +392,15 @@ export const ferryTrajectories: Record<string, Trajectories> = {
     ],
   },
   'undo-mine': {
-    good: undone(['*'], 'NOT DONE: complaint-45 stays completed.'),
+    good: undone(['*'], 'NOT DONE: complaint-45 is in progress, not unstarted.'),
     bad: [
       {
         mistake: 'forgets the note',
-        trajectory: undone(['correct', 'severity'], 'NOT DONE: complaint-45 stays completed.'),
+        trajectory: undone(['correct', 'severity'], 'NOT DONE: complaint-45 is in progress, not unstarted.'),
         fault: 'too many: complaint-46 note by model: – → call back',
       },
       {
-        mistake: 'does not say that the state stays',
+        mistake: 'does not say that the state is another one',
         trajectory: undone(['*'], 'Everything is as before.'),
         fault: 'the answer should have 1 lines that begin with NOT DONE:, not 0',
       },

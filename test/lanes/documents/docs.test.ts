@@ -269,7 +269,7 @@ describe.concurrent.each(pages)('%s', (page) => {
         : words.slice(0, 1);
       const key = chain.join(' ');
       if (!helps.has(key)) {
-        const { code: exit, stdout } = await run([...chain, '--help'], homeOf(page).env);
+        const { code: exit, stdout } = await run([...chain, '--help-all'], homeOf(page).env);
         expect(exit, `${page}: ${code}`).toBe(0);
         helps.set(key, stdout);
       }
