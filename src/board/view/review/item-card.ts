@@ -98,6 +98,10 @@ function controls(isStaged: boolean, props: CardProps): ComponentChild[] {
     isStaged && button('Clear', () => board.update(withoutDecision, item.id), { class: 'quiet' }),
   ];
   const isReady = isWritable(item, draft) && isDecided(card, fields);
+  const steps = h('div', { class: 'line' }, [
+    button('Previous', () => board.step(-1), { disabled: position === 1 }),
+    button('Next', () => board.step(1), { disabled: !hasNext, class: isReady ? 'primary' : undefined }),
+  ]);
   const lacksValue = !isEmpty(draft) && !isWritable(item, draft);
   return [
     card.problem && problemOfCard(props),
@@ -105,13 +109,8 @@ function controls(isStaged: boolean, props: CardProps): ComponentChild[] {
     fields.map((field, index) => fieldRow(field, index, props)),
     canWrite && note(props),
     lacksValue && h('p', { class: 'description' }, 'Choose a value too: the reason is written with it.'),
-    canWrite && h('div', { class: 'line actions' }, actions),
     !item.disputes && others(props),
-    isAlone &&
-      h('div', { class: 'line steps' }, [
-        button('Previous', () => board.step(-1), { disabled: position === 1 }),
-        button('Next', () => board.step(1), { disabled: !hasNext, class: isReady ? 'primary' : undefined }),
-      ]),
+    h('div', { class: 'line actions' }, canWrite && actions, isAlone && steps),
   ];
 }
 
