@@ -54,7 +54,7 @@ function parsableLine(given: readonly string[]): string[] {
   const { settings, rest } = splitLeadingSettings(given);
   const [first = '', ...others] = rest;
   if (first === 'help' && others.length > 0) return [...others, '--help'];
-  if (!Object.hasOwn(commands, first)) return [...given];
+  if (first !== wholeHelp && !Object.hasOwn(commands, first)) return [...given];
   const end = rest.indexOf('--');
   const line = end === -1 ? [...rest, ...settings] : rest.toSpliced(end, 0, ...settings);
   return wantsWholeHelp() ? line.map((word) => (word === wholeHelp ? '--help' : word)) : line;

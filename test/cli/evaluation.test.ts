@@ -244,6 +244,8 @@ describe('heddle evaluation', () => {
     expect(JSON.parse(named.stdout)).toMatchObject({ run_id: runs[1].run_id, baseline: 'main' });
     const compare = ['evaluation', 'compare', 'main', runs[0].run_id, '--fail-if-worse'];
     expect((await run(compare, environment)).code).toBe(0);
+    const newest = JSON.parse((await run(['evaluation', 'compare', runArgs[2]!], environment)).stdout);
+    expect(newest.runs).toMatchObject([{ run_id: first.runs[0].run_id }, { run_id: runs[1].run_id }]);
     const alone = await run([...runArgs, '--fail-if-worse'], environment);
     expect([alone.code, alone.stderr]).toEqual([2, expect.stringContaining('--fail-if-worse needs --compare')]);
   });

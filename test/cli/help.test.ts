@@ -60,6 +60,7 @@ describe('heddle help', () => {
     expect(short).toContain('Usage: heddle queue export [options] <queue>');
     expect(short).toContain('Shared settings, such as --profile and --project: --help-all');
     expect(short).not.toContain('--keychain-timeout-ms');
+    expect(await help('--help-all')).toBe(await help('--help'));
     expect(await help('queue', 'export', '--help-all')).toContain('--keychain-timeout-ms');
   });
 

@@ -41,8 +41,8 @@ beforeAll(() => {
   program(
     'npm',
     `tarball=$(ls "${folder}"/*.tgz 2>/dev/null || { PATH="${process.env.PATH}" "${process.execPath}" "${root}/scripts/tarball.mjs" "${folder}"; })
-[ "$1" = install ] && set -- "\${@/#./heddle-*.tgz/$tarball}"
-exec "${npm}" "$@" --prefix "${folder}/global" ${settings}`,
+[ "$1" = install ] && set -- "\${@/#.\\/heddle-*.tgz/$tarball}"
+exec "${npm}" "$@" ${settings}`,
   );
   environment = { ...emptyHome(folder), PATH: `${bin}:${process.env.PATH}` };
 });

@@ -475,13 +475,14 @@ function addCompare(evaluation: Command): void {
     .description(
       'compare runs on the rows that they share: by how much better or worse, and whether that could be chance',
     )
-    .argument('<baseline>', 'id of the first run, or name of a baseline')
-    .argument('<runs...>', 'ids of the runs to compare with it')
+    .argument('<baseline>', 'id of the first run, name of a baseline, or, alone, an evaluation: its newest two runs')
+    .argument('[runs...]', 'ids of the runs to compare with it')
     .option('--fail-if-worse', failIfWorseHelp)
     .option('--open', 'show the comparison in your browser instead, until Ctrl-C');
   addResultOptions(command, 10);
   explain(command, {
     examples: [
+      "heddle evaluation compare 'Support answers'",
       'heddle evaluation compare RUN_BEFORE RUN_AFTER --fail-if-worse',
       'heddle evaluation compare main RUN --markdown summary.md',
     ],
@@ -489,18 +490,26 @@ function addCompare(evaluation: Command): void {
   });
   addSettingFlags(command, runtimeFlags).action(async (baseline: string, others: string[], options: CompareOptions) => {
     const { rows, sliceBy, markdown, failIfWorse, open, ...form } = options;
-    if (open) return showResults(command, { run_ids: [baseline, ...others] });
+    const newest = { evaluation: baseline, compare: true };
+    if (open) return showResults(command, others.length === 0 ? newest : { run_ids: [baseline, ...others] });
     await withTools(command, async (tools) => {
       const args = { only: 'changed', ...(sliceBy !== undefined && { slice_by: sliceBy }) };
-      const results = await readResultsOf([baseline, ...others], rows, tools, args);
+      const ids = others.length === 0 ? await runIdsOf(newest, tools) : [baseline, ...others];
+      const results = await readResultsOf(ids, rows, tools, args);
       if (markdown !== undefined) writeReport(markdown, markdownReport(results, { hasBaseline: true }));
       await printResult('read_evaluation', results, form);
       if (!failIfWorse) return;
       const unfinished = results.runs.find((run) => failureOf(run, 1) !== undefined);
       if (unfinished) throw unfinishedRun(unfinished, failureOf(unfinished, 1)!);
-      fail(others.flatMap((run) => worseScorers(results, run)));
+      fail(ids.slice(1).flatMap((run) => worseScorers(results, run)));
     });
   });
+}
+
+/** Returns the ids of the runs that read_evaluation answers with. */
+async function runIdsOf(args: Record<string, unknown>, tools: ToolRunner): Promise<string[]> {
+  const { runs }: Results = await tools.run('read_evaluation', { ...args, limit: 1 });
+  return runs.map(({ run_id }) => run_id);
 }
 
 function addBaseline(evaluation: Command): void {
