@@ -13,6 +13,7 @@ import { Refusal } from '../../core/http/refusal.ts';
 import { asRequestId, requestIdHeader } from '../../core/http/request-id.ts';
 import { exactJson, exactNumberAt, replaceExactNumbers } from '../../core/json/exact-number.ts';
 import type { Log } from '../../core/log.ts';
+import { Pacer } from '../../core/turns.ts';
 import { build, version } from '../../core/version.ts';
 import { handlers } from '../operations/handlers.ts';
 import type { OperationInput, ServiceContext } from '../operations/operation.ts';
@@ -186,11 +187,14 @@ async function* collectParts(
 ): AsyncGenerator<string, undefined, undefined> {
   let held: string[] = [];
   let chars = 0;
+  // A client that reads fast enough never makes the response wait.
+  const pacer = new Pacer();
   for await (const part of parts) {
     held.push(part);
     chars += part.length;
     if (chars < maxHeldChars) continue;
     yield held.join('');
+    await pacer.pause();
     held = [];
     chars = 0;
   }
