@@ -51,6 +51,8 @@ export interface QueueRules {
   fields: readonly QueueField[];
   /** Version of the guidelines. */
   guidelines?: string | undefined;
+  /** True if each item wants several opinions, which annotators give independently of each other. */
+  wantsSeveral?: boolean;
 }
 
 /**
@@ -69,7 +71,14 @@ export async function readQueueFields(
 export async function readQueueRules(queueId: string, project: string, service: ServiceClient): Promise<QueueRules> {
   const queue = await requireQueue(queueId, project, service);
   const [fields = []] = await readFieldsOfQueues([queue], service);
-  return { fields, guidelines: guidelinesVersion(queue) };
+  return rulesOf(queue, fields);
+}
+
+/** Returns the rules of a queue with these fields. */
+export function rulesOf(queue: Queue, fields: readonly QueueField[]): QueueRules {
+  const { reviewers_per_item: wanted = 1 } = queue;
+  const opinions = typeof wanted === 'object' && wanted ? wanted.people + wanted.agents : (wanted ?? 1);
+  return { fields, guidelines: guidelinesVersion(queue), wantsSeveral: opinions > 1 };
 }
 
 /** Returns the version of the guidelines of a queue, which follows from their text; undefined without guidelines. */

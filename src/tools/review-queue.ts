@@ -14,13 +14,7 @@ import { itemsFilter } from '../queues/items-filter.ts';
 import { requireKnownNames, withWholeNames } from '../queues/known-names.ts';
 import { type OwnFeedback, ownFeedback, readOwnFeedback } from '../queues/own-feedback.ts';
 import { itemCounts, ownStateOf } from '../queues/own-progress.ts';
-import {
-  fieldSummaries,
-  guidelinesVersion,
-  readFieldsOfQueues,
-  renderFields,
-  summarizeField,
-} from '../queues/queue-fields.ts';
+import { fieldSummaries, readFieldsOfQueues, renderFields, rulesOf, summarizeField } from '../queues/queue-fields.ts';
 import { requireQueueWithStats } from '../queues/require-queue.ts';
 import { rememberRules } from '../queues/shown-items.ts';
 import { errorMember } from '../records/error-member.ts';
@@ -138,7 +132,7 @@ Example: {"queue_id":"support-triage"}`,
     const { queue, stats } = await requireQueueWithStats(queue_id, project, service);
     const callIds = page.items.map(({ call_id }) => call_id);
     const [fields = []] = limit === undefined ? [] : await readFieldsOfQueues([queue], context.service);
-    if (limit !== undefined) rememberRules(access, page.as_of, { fields, guidelines: guidelinesVersion(queue) });
+    if (limit !== undefined) rememberRules(access, page.as_of, rulesOf(queue, fields));
     const [items, feedback] = await Promise.all([
       withCallValues(page.items.map(withReadableTimes), project, maxValueChars, context),
       callIds.length === 0 || disagreement

@@ -29,6 +29,22 @@ describe('claim_queue_items', () => {
     expect(counts).toEqual({ done: 1 });
   });
 
+  it('takes an opinion after that of someone else with as_of only where an item wants several', async () => {
+    for (const [reviewers_per_item, counts] of [
+      [2, { done: 1 }],
+      [1, { refused: 1 }],
+    ] as const) {
+      const fields = [{ name: 'helpful', type: 'boolean' }];
+      const settings = { name: `Wants ${reviewers_per_item}`, fields, reviewers_per_item };
+      const { queue_id } = await embedded.ada.call('create_queue', settings);
+      await embedded.ada.call('add_queue_items', { queue_id, call_ids: calls });
+      const { items: claimed, as_of } = await embedded.ada.call('claim_queue_items', { queue_id, n: 1 });
+      const items = [{ item_id: claimed[0].id, judgements: { helpful: true }, annotation_state: 'completed' }];
+      expect((await embedded.bob.call('update_queue_items', { queue_id, items })).counts).toEqual({ done: 1 });
+      expect((await embedded.ada.call('update_queue_items', { queue_id, items, as_of })).counts).toEqual(counts);
+    }
+  });
+
   it('shows an agent the values of the calls', async () => {
     const { call } = await connectClient(emptyHome(temporaryFolder()));
     const claimed = await call('claim_queue_items', { queue_id: 'support-triage', n: 1 });

@@ -52,7 +52,7 @@ export interface LocatedChange {
 
 /** Conditions that items must meet before they are changed. */
 export interface ItemConditions {
-  /** Time since which no other annotator may have judged or moved an item; not for a change by the user. */
+  /** Time since which no other annotator may have judged or moved an item; not for a change by the user, or if several opinions are wanted. */
   asOf?: string | undefined;
   expectedState?: string | undefined;
 }
@@ -91,7 +91,9 @@ export async function rulesForChanges(
   queue: QueueAccess,
   asOf: string | undefined,
 ): Promise<QueueRules> {
-  if (!changes.some(({ change }) => change.judgements || change.retract || change.gold)) return { fields: [] };
+  const isCompared = asOf !== undefined && !queue.byUser;
+  const needsFields = changes.some(({ change }) => change.judgements || change.retract || change.gold);
+  if (!isCompared && !needsFields) return { fields: [] };
   const shown = asOf === undefined ? undefined : shownRules(queue, asOf);
   const rules = shown ?? (await readQueueRules(queue.id, queue.project, queue.service));
   const detail = changes.flatMap((change) => faultsOf(change, rules.fields));
@@ -134,10 +136,12 @@ function faultsOf({ change, loc }: LocatedChange, fields: readonly QueueField[])
 export async function planUpdates(
   work: readonly { item: QueueItem; change: Change }[],
   feedback: readonly StoredFeedback[],
-  { fields, guidelines }: QueueRules,
-  conditions: ItemConditions,
+  { fields, guidelines, wantsSeveral = false }: QueueRules,
+  { asOf, expectedState }: ItemConditions,
   queue: QueueAccess,
 ): Promise<Update[]> {
+  // People judge independently of each other, without seeing what others have judged; so do all where several opinions are wanted.
+  const conditions = { expectedState, ...(!queue.byUser && !wantsSeveral && { asOf }) };
   const judgements = judgementsOf(feedback);
   const judgementsByCall = byCall(judgements);
   const notesByCall = byCall(notesOf(feedback));
@@ -219,8 +223,7 @@ function unmetCondition(
     const setter = annotator_user_id ? `, set by ${shortName(annotator_user_id)}` : '';
     return conflict(`the item is ${annotation_state}${setter}, not ${expectedState}`);
   }
-  // People judge independently of each other, without seeing what others have judged.
-  if (asOf === undefined || queue.byUser) return undefined;
+  if (asOf === undefined) return undefined;
   const since = Date.parse(/(Z|[+-]\d\d:?\d\d)$/.test(asOf) ? asOf : `${asOf}Z`);
   const judged = given.findLast((judgement) => Date.parse(judgement.at) > since && !isOwn(judgement, queue));
   if (judged) return conflict(`${judgementText(judged)}, after as_of`);
