@@ -26,6 +26,24 @@ describe('heddle in a pipe', () => {
     expect(() => JSON.parse(table.stdout)).toThrow();
   });
 
+  it('names commands in errors for people, and tools in those for agents', async () => {
+    const args = ['evaluation', 'list', 'nope'];
+    expect((await run([...args, '--table'], environment, '', standIn)).stderr).toBe(
+      `heddle: There is no evaluation "nope" in project demo/support.
+The project has no evaluation. Create one with \`heddle call create_evaluation\`.
+`,
+    );
+    const { hint } = JSON.parse((await run([...args, '--json'], environment, '', standIn)).stderr);
+    expect(hint).toBe('The project has no evaluation. Create one with create_evaluation.');
+  });
+
+  it('lists all projects, also with a project in the settings', async () => {
+    const listing = await run(['service', 'list'], { ...environment, HEDDLE_PROJECT: 'team/other' }, '', standIn);
+    expect(JSON.parse(listing.stdout)).toMatchObject([{ project_id: 'demo/support' }]);
+    const one = await run(['service', 'list', '--project', 'team/other'], environment, '', standIn);
+    expect(JSON.parse(one.stdout)).toEqual([]);
+  });
+
   it('explains in the help when it prints JSON', async () => {
     const { stdout } = await run(['--help'], emptyHome(temporaryFolder()));
     expect(stdout).toContain('for people on a terminal, and as JSON in a pipe or a file; --json and --table choose.');

@@ -1,23 +1,29 @@
 import truncate from 'fast-string-truncated-width';
 import { wrapAnsi } from 'fast-wrap-ansi';
+import { parseKeepingDigits } from '../../core/json/json-numbers.ts';
 import { escapeInvisible } from '../../text/compact-table.ts';
 import { paint } from './terminal.ts';
 
 const gap = '  ';
 /** A column is cut to this width at least; a table that would need narrower ones is written as a list. */
 const minWidth = 10;
+/** On a narrower terminal, a table that does not fit is written as a list at once. */
+const minTableWidth = 120;
+/** Name of a column whose values people seldom read. */
+const idColumn = /(?:^|_)(?:id|digest|ref|reference)$/;
 const ellipsis = '…';
 
 interface Column {
   cells: string[];
   width: number;
   isNumeric: boolean;
+  isId: boolean;
 }
 
 /**
- * Aligns the tables in a text of a tool, whose cells have tabs between them, and cuts them to the width of a terminal. The
- * first column is never cut, since people copy the ids and names in it. Where even cut columns do not fit, each row becomes
- * a list of its values.
+ * Aligns the tables in a text of a tool, whose cells have tabs between them, and fits them to the width of a terminal: ids are
+ * cut first, then the widest other columns but the first. Where a table would still be too wide, and where the terminal has
+ * less than 120 columns, each row becomes a list of its values, which cuts nothing. Values in JSON are written as words.
  */
 export function alignTables(text: string, width: number): string {
   const drawn: string[] = [];
@@ -44,7 +50,7 @@ function drawTable(lines: readonly string[][], width: number): string {
     return rows
       .map((cells) =>
         drawRecord(
-          names.map((name, at) => [name, cells[at] ?? '']),
+          names.map((name, at) => [name, inWords(cells[at] ?? '')]),
           width,
         ),
       )
@@ -87,15 +93,40 @@ export function widthOf(text: string): number {
   return truncate(text).width;
 }
 
-function columnOf(cells: string[]): Column {
-  const isNumeric = cells.slice(1).every((text) => /^(-?\d+(\.\d+)?)?$/.test(text));
-  return { cells, width: Math.max(...cells.map(widthOf)), isNumeric };
+function columnOf([name = '', ...values]: string[]): Column {
+  const cells = [name, ...values.map((value) => escapeInvisible(inWords(value).replace(/\s+/g, ' ')))];
+  const isNumeric = values.every((text) => /^(-?\d+(\.\d+)?)?$/.test(text));
+  return { cells, width: Math.max(...cells.map(widthOf)), isNumeric, isId: idColumn.test(name) };
 }
 
-/** Narrows the widest columns behind the first until all fit. Returns false if they do not. */
-function narrowTo([first, ...others]: Column[], width: number): boolean {
+/** Returns the text of a cell for people: what is written in JSON as words. */
+function inWords(text: string): string {
+  if (!/^["[{]/.test(text)) return text;
+  try {
+    return wordsOf(parseKeepingDigits(text));
+  } catch {
+    return text;
+  }
+}
+
+function wordsOf(value: unknown): string {
+  if (typeof value === 'string') return value;
+  if (Array.isArray(value)) return value.map(wordsOf).join(', ');
+  if (typeof value !== 'object' || value === null) return String(value);
+  return Object.entries(value)
+    .map(([name, member]) => `${name}: ${wordsOf(member)}`)
+    .join(', ');
+}
+
+/** Narrows columns until all fit. Returns false if they do not. */
+function narrowTo(columns: Column[], width: number): boolean {
+  const [first, ...others] = columns;
   const total = (limit: number): number =>
     others.reduce((sum, column) => sum + gap.length + Math.min(column.width, limit), first?.width ?? 0);
+  if (total(width) > width && width < minTableWidth) return false;
+  if (total(width) > width) {
+    for (const column of columns) if (column.isId) column.width = Math.min(column.width, minWidth);
+  }
   let limit = Math.max(minWidth, width);
   while (limit > minWidth && total(limit) > width) limit -= 1;
   if (total(limit) > width) return false;

@@ -1,6 +1,7 @@
 import { CommanderError } from 'commander';
 import { HeddleError } from '../../core/errors.ts';
 import { meantName } from '../../text/names.ts';
+import listed from '../../tools/definition/listed.json' with { type: 'json' };
 import { hasOption, invocation } from '../invocation.ts';
 import { escapeControls } from './print.ts';
 
@@ -41,7 +42,7 @@ export function reportFailure(error: unknown): number {
     return 2;
   }
   if (error instanceof HeddleError) {
-    printError(`${error.message}\n${error.hint}`, error);
+    printError(`${error.message}\n${inCommands(error.hint)}`, error);
     return error.code === 'not_configured' ? 2 : 1;
   }
   const text = `unexpected failure: ${error instanceof Error ? error.stack : error}`;
@@ -54,7 +55,28 @@ export function reportToolError(error: HeddleError): void {
   const { message, hint, code, status, partialText } = error;
   const facts = status === undefined ? code : `${code}, status ${status}`;
   const partial = partialText === undefined ? '' : `\nReceived until then:\n${partialText}`;
-  printError(escapeControls(`${message}\n${hint} (${facts})${partial}`), error);
+  printError(escapeControls(`${message}\n${inCommands(hint)} (${facts})${partial}`), error);
+}
+
+/** Tools for which a command has a name of its own. */
+const commandsOfTools = new Map([
+  ['list_queues', 'heddle queue list'],
+  ['review_queue', 'heddle board'],
+  ['run_evaluation', 'heddle evaluation run'],
+  ['read_evaluation', 'heddle evaluation list'],
+]);
+
+/** Returns a hint that names tools, as agents need it, with the commands that do the same. */
+function inCommands(ofTools: string): string {
+  const names = new Set(listed.map(({ name }) => name));
+  return ofTools.replaceAll(
+    /(Call |heddle call )?\b([a-z]+(?:_[a-z]+)+)\b/g,
+    (text, before: string = '', name: string) => {
+      if (!names.has(name) || before === 'heddle call ') return text;
+      const command = `\`${commandsOfTools.get(name) ?? `heddle call ${name}`}\``;
+      return before === 'Call ' ? `Run ${command}` : command;
+    },
+  );
 }
 
 /** Reports a mistake in how a command was called. */

@@ -13,19 +13,45 @@ describe('alignTables', () => {
     );
   });
 
-  it('shortens the widest columns to fit the width, except the first', () => {
-    const text = lines('id\tquestion\tanswer', `${'x'.repeat(20)}\t${'q'.repeat(60)}\t${'a'.repeat(15)}`);
+  it('cuts ids first and then the widest columns, but the first and short values never', () => {
+    const names = 'name\tcall_id\tquestion\tanswer\tscore short';
+    const text = lines(names, `${'x'.repeat(20)}\t${'i'.repeat(30)}\t${'q'.repeat(90)}\t${'a'.repeat(15)}\ttrue`);
+    expect(alignTables(text, 120)).toBe(
+      lines(
+        'name                  call_id     question                                                  answer           score short',
+        `xxxxxxxxxxxxxxxxxxxx  iiiiiiiii…  ${'q'.repeat(55)}…  aaaaaaaaaaaaaaa  true`,
+      ),
+    );
+  });
+
+  it('writes each row as a list on a terminal of less than 120 columns, if the table does not fit', () => {
+    const text = lines('id\tquestion\tscore', `${'i'.repeat(30)}\t${'q'.repeat(30)}\ttrue`, 'b\tWhy?\tfalse');
     expect(alignTables(text, 60)).toBe(
       lines(
-        'id                    question               answer',
-        'xxxxxxxxxxxxxxxxxxxx  qqqqqqqqqqqqqqqqqqqq…  aaaaaaaaaaaaaaa',
+        `id        ${'i'.repeat(30)}`,
+        `question  ${'q'.repeat(30)}`,
+        'score     true',
+        '',
+        'id        b',
+        'question  Why?',
+        'score     false',
+      ),
+    );
+  });
+
+  it('writes JSON in words, with its control characters escaped', () => {
+    const row = ['{"model":"a","tokens":[1,12345678901234567890]}', '"two\\nlines \\u001b[2J"', '{"cut…'].join('\t');
+    expect(alignTables(lines('used\ttext\tother', row), 120)).toBe(
+      lines(
+        `used${' '.repeat(39)}text                 other`,
+        'model: a, tokens: 1, 12345678901234567890  two lines \\u001b[2J  {"cut…',
       ),
     );
   });
 
   it('counts wide characters as two columns', () => {
-    const drawn = alignTables(lines('b\ta', `x\t${'質問'.repeat(20)}`), 30);
-    expect(drawn.split('\n').map(widthOf)).toEqual([4, 30]);
+    const drawn = alignTables(lines('b\ta', `x\t${'質問'.repeat(80)}`), 130);
+    expect(drawn.split('\n').map(widthOf)).toEqual([4, 130]);
   });
 
   it('writes each row as a list where the columns do not fit', () => {

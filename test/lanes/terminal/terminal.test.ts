@@ -37,14 +37,16 @@ describe.skipIf(!hasTerminal)('heddle at a terminal', () => {
   it('draws results as tables that fit the width, and prints JSON with --json', async () => {
     const environment = emptyHome(temporaryFolder());
     const args = ['call', 'query_queue_items', '{"queue_id":"support-triage","limit":3,"include_call":true}'];
-    const drawn = await converse(args, environment, [], { columns: 90 });
+    const drawn = await converse(args, environment, [], { columns: 130 });
     expect(drawn.code).toBe(0);
     const lines = plain(drawn.screen).split('\n');
     expect(lines[0]).toMatch(/^3 items from offset 0 .* More follow: next_offset 3\.$/);
     const table = lines.slice(lines.findIndex((line) => line.startsWith('id ')));
     expect(table[0]).toMatch(/^id +annotation_\S+ +call_\S+ +call_\S+ +inputs\.\S+ +output\.\S+$/);
     expect(table).toHaveLength(6);
-    for (const line of table) expect(line.length, line).toBeLessThanOrEqual(90);
+    for (const line of table) expect(line.length, line).toBeLessThanOrEqual(130);
+    const narrow = plain((await converse(args, environment, [], { columns: 90 })).screen);
+    expect(narrow).toMatch(/^inputs\.question +Why was I charged twice in March\?$/m);
     expect(drawn.screen).toContain('\u001b[1m');
 
     const json = await converse([...args, '--json'], environment);

@@ -260,13 +260,17 @@ function addPut(service: Command, kind: 'prompt' | 'dataset', form: string): voi
 }
 
 function addList(service: Command): void {
-  const command = addOutputOptions(service.command('list').description('list the stored queues and objects'));
+  const command = addOutputOptions(
+    service.command('list').description('list the stored queues and objects of all projects'),
+  );
   explain(command, {
     examples: ['heddle service list', 'heddle service list --project team/support'],
     page: 'docs/service.md',
   });
   addSettingFlags(command, [...dataFlags, 'project']).action(async (form: OutputForm) => {
-    const listings = await withStore(command, (store, { project }) => store.list(project));
+    // All projects, also if the settings name one.
+    const { project } = command.opts<{ project?: string }>();
+    const listings = await withStore(command, (store) => store.list(project));
     if (!isForPeople(form)) return printJson(listings);
     if (listings.length === 0) printLine('Nothing is stored.');
     listings.forEach(printListing);
@@ -275,12 +279,11 @@ function addList(service: Command): void {
 
 function printListing({ project_id, queues, objects }: Listing, place: number): void {
   printLine(`${place === 0 ? '' : '\n'}${paint('bold', project_id)}`);
+  // The code of recorded operations is stored too, but nobody looks for it here.
+  const named = objects.filter(({ kind }) => kind !== 'op');
   const tables = [
     queues.map(({ id, name, items, states }) => ({ queue: id, ...(name !== id && { name }), items, ...states })),
-    objects.map(({ kind, object_id, versions }) => {
-      const { version_index, reference } = versions.at(-1)!;
-      return { name: object_id, kind, versions: versions.length, latest: `v${version_index}`, reference };
-    }),
+    named.map(({ kind, object_id, versions }) => ({ name: object_id, kind, versions: versions.length })),
   ];
   for (const rows of tables) if (rows.length > 0) printAligned(compactTable(rows, []));
 }
