@@ -38,6 +38,8 @@ export interface McpClient {
   localEntry?: (server: LocalServer) => Entry;
   /** Returns the entry for a server over HTTP; absent for a client whose file takes none. */
   remoteEntry?: (server: RemoteServer) => Entry;
+  /** Returns the file that names an installed plugin, and the path of the member that is its state, for a client with plugins. */
+  plugin?: (system: SystemInfo) => { file: string; member: readonly string[] };
   /** Writes the reference to a variable of the environment; absent where the client takes none. */
   variableReference?: (name: string) => string;
   /** Tells the user how to make the client read the file again. */
@@ -67,7 +69,11 @@ export const clients = {
     program: 'claude',
     servers: 'mcpServers',
     file: (system) => join(system, system.environment.CLAUDE_CONFIG_DIR || system.home, '.claude.json'),
-    trace: (system) => system.environment.CLAUDE_CONFIG_DIR || join(system, system.home, '.claude'),
+    trace: claudeFolder,
+    plugin: (system) => ({
+      file: join(system, claudeFolder(system), 'settings.json'),
+      member: ['enabledPlugins', 'heddle@heddle'],
+    }),
     localEntry: typedLocal,
     remoteEntry: (server) => ({ type: 'http', url: server.url, ...headers(server, dollar) }),
     variableReference: dollar,
@@ -95,7 +101,8 @@ export const clients = {
     program: 'codex',
     format: 'toml',
     servers: 'mcp_servers',
-    file: (system) => join(system, system.environment.CODEX_HOME || join(system, system.home, '.codex'), 'config.toml'),
+    file: codexFile,
+    plugin: (system) => ({ file: codexFile(system), member: ['plugins', 'heddle@heddle', 'enabled'] }),
     remoteEntry: ({ url, tokenVariable }) => ({
       url,
       ...(tokenVariable !== undefined && { bearer_token_env_var: tokenVariable }),
@@ -107,7 +114,11 @@ export const clients = {
     title: 'Gemini CLI',
     program: 'gemini',
     servers: 'mcpServers',
-    file: (system) => join(system, system.environment.GEMINI_CLI_HOME || system.home, '.gemini', 'settings.json'),
+    file: (system) => join(system, geminiFolder(system), 'settings.json'),
+    plugin: (system) => ({
+      file: join(system, geminiFolder(system), 'extensions', 'heddle', 'gemini-extension.json'),
+      member: ['name'],
+    }),
     remoteEntry: (server) => ({ httpUrl: server.url, ...headers(server, dollar) }),
     variableReference: dollar,
     afterwards: 'Start Gemini CLI again in a folder that it trusts; /mcp lists the servers.',
@@ -171,6 +182,18 @@ export const clients = {
 } as const satisfies Record<string, McpClient>;
 
 export type ClientName = keyof typeof clients;
+
+function claudeFolder(system: SystemInfo): string {
+  return system.environment.CLAUDE_CONFIG_DIR || join(system, system.home, '.claude');
+}
+
+function codexFile(system: SystemInfo): string {
+  return join(system, system.environment.CODEX_HOME || join(system, system.home, '.codex'), 'config.toml');
+}
+
+function geminiFolder(system: SystemInfo): string {
+  return join(system, system.environment.GEMINI_CLI_HOME || system.home, '.gemini');
+}
 
 /** Returns the folder of the extension in VS Code, which Cline makes when it first runs. */
 function clineFolder(system: SystemInfo): string {

@@ -37,9 +37,14 @@ export function editConfig(text: string, edit: Edit): string {
   );
 }
 
+/** Returns the value at a path of a client's file; undefined if there is none. @throws HeddleError `not_configured` for malformed text. */
+export function readMember(text: string, format: Edit['format'], path: readonly string[]): unknown {
+  return memberAt(formats[format].parse(text.replace(/^\ufeff/, '')), path);
+}
+
 /** Returns true if a file holds nothing but one entry as heddle writes it, so that removing the file loses nothing. */
 export function isOwnConfig(text: string, { entry: _, ...edit }: Edit): boolean {
-  const existing = memberAt(formats[edit.format].parse(text), [edit.servers, edit.name]) as Entry | undefined;
+  const existing = readMember(text, edit.format, [edit.servers, edit.name]) as Entry | undefined;
   return existing !== undefined && editConfig('', { ...edit, entry: existing }) === text;
 }
 

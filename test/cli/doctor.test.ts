@@ -1,5 +1,5 @@
 import { existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
-import { join } from 'node:path';
+import { dirname, join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { execute } from '../support/embedded-service.ts';
 import { sendGoodResponse, sendResponse, startFakeService } from '../support/fake-service.ts';
@@ -50,6 +50,45 @@ describe('heddle doctor', () => {
     expect(findings.find(({ check }) => check === 'data file')?.message).toMatch(/heddle\.db is sound$/);
     expect(findings.find(({ check }) => check === 'MCP')?.message).toMatch(/, protocol \d{4}-\d\d-\d\d, \d+ tools$/);
     expect(code).toBe(0);
+  });
+
+  it('checks the entries and plugins of clients', async () => {
+    const home = temporaryFolder();
+    const environment = emptyHome(home);
+    const write = (file: string, text: string) => {
+      mkdirSync(dirname(join(home, file)), { recursive: true });
+      writeFileSync(join(home, file), text);
+    };
+    const entry = { command: process.execPath, args: ['/nowhere/heddle.js', 'serve'] };
+    write('.cursor/mcp.json', JSON.stringify({ mcpServers: { heddle: entry } }));
+    write('.claude/settings.json', '{"enabledPlugins":{"heddle@heddle":true}}');
+    write(
+      '.codex/config.toml',
+      '[mcp_servers.heddle]\ncommand = "heddle"\n[plugins."heddle@heddle"]\nenabled = true\n',
+    );
+    write('.gemini/settings.json', '{"mcpServers":{"heddle":{"httpUrl":"https://heddle.example.com/mcp"}}}');
+    write('.copilot/mcp-config.json', '{"mcpServers":');
+    const { findings, code } = await examine(environment);
+    const ofClients = findings.filter(({ check }) => check === 'clients');
+    expect(ofClients.map(({ state, message }) => [state, message.replaceAll(home, '~')])).toEqual([
+      ['ok', 'Claude Code starts heddle as a plugin'],
+      ['failure', 'Cursor cannot start heddle: ~/.cursor/mcp.json names /nowhere/heddle.js, which does not exist'],
+      ['warning', 'Codex has heddle twice: as a plugin, and in ~/.codex/config.toml'],
+      ['ok', 'Gemini CLI has heddle in ~/.gemini/settings.json'],
+      ['warning', expect.stringMatching(/^GitHub Copilot CLI: /)],
+    ]);
+    expect(ofClients[1]!.advice).toBe('Run `heddle setup cursor` again.');
+    expect(code).toBe(1);
+  });
+
+  it('calls a tool as clients do, which names a project that does not exist', async () => {
+    const environment = emptyHome(temporaryFolder());
+    await call('list_queues', {}, environment);
+    const { findings } = await examine({ ...environment, HEDDLE_PROJECT: 'a/b' }, command);
+    expect(findings.at(-1)).toMatchObject({
+      state: 'failure',
+      message: expect.stringContaining('a call for the queues of a/b failed: There is no project a/b.'),
+    });
   });
 
   it.skipIf(nodeState.Node === undefined)('warns of a Node version that no longer gets security fixes', async () => {

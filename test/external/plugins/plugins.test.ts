@@ -2,7 +2,7 @@ import { spawnSync } from 'node:child_process';
 import { cpSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { beforeAll, describe, expect, it } from 'vitest';
-import { emptyHome, temporaryFolder } from '../../support/heddle.ts';
+import { command, emptyHome, temporaryFolder } from '../../support/heddle.ts';
 import { installedPath } from '../../support/outside-programs.ts';
 import { packTarball } from '../../support/pack-tarball.ts';
 import { skillNames } from '../../support/skill-names.ts';
@@ -20,8 +20,7 @@ beforeAll(() => {
 });
 
 /** Returns a function that runs a client in an empty home without network, answers its questions with yes, and returns its output. */
-function homeOf(script: string): (...args: string[]) => string {
-  const home = temporaryFolder();
+function homeOf(script: string, home = temporaryFolder()): (...args: string[]) => string {
   // Requests to other hosts fail: nothing listens at the proxy.
   const env = emptyHome(home, { HTTPS_PROXY: 'http://127.0.0.1:9', NO_COLOR: '1' });
   return (...args) => {
@@ -40,11 +39,13 @@ describe.skipIf(!claudeCode)('the plugin in Claude Code', () => {
   });
 
   it('is installed from its own marketplace, with its skills and a server that connects', () => {
-    const claude = homeOf(claudeCode!);
+    const home = temporaryFolder();
+    const claude = homeOf(claudeCode!, home);
     claude('plugin', 'marketplace', 'add', plugin);
     claude('plugin', 'install', 'heddle@heddle');
     expect(claude('plugin', 'details', 'heddle')).toContain(`Skills (${skillNames.length})  ${skillNames.join(', ')}`);
     expect(claude('mcp', 'list')).toMatch(/^plugin:heddle:heddle: node \S+\/dist\/heddle\.js serve - ✔ Connected$/m);
+    expect(homeOf(command, home)('doctor', '--table')).toContain('Claude Code starts heddle as a plugin');
   });
 });
 
@@ -56,17 +57,20 @@ describe.skipIf(!codex)('the plugin in Codex', () => {
     const copy = join(temporaryFolder(), 'heddle');
     cpSync(plugin, copy, { recursive: true });
     for (const file of missing) rmSync(join(copy, file));
-    const run = homeOf(codex!);
+    const home = temporaryFolder();
+    const run = homeOf(codex!, home);
     run('plugin', 'marketplace', 'add', copy);
     run('plugin', 'add', 'heddle@heddle');
     expect(run('plugin', 'list')).toMatch(/^heddle@heddle +installed, enabled +0\.1\.0 /m);
     expect(run('mcp', 'list')).toMatch(/^heddle +node +\S+\/dist\/heddle\.js serve .* enabled /m);
+    expect(homeOf(command, home)('doctor', '--table')).toContain('Codex starts heddle as a plugin');
   });
 });
 
 describe.skipIf(!geminiCli)('the extension in Gemini CLI', () => {
   it('is valid, and is installed with its skills and a server that connects', () => {
-    const gemini = homeOf(geminiCli!);
+    const home = temporaryFolder();
+    const gemini = homeOf(geminiCli!, home);
     expect(gemini('extensions', 'validate', plugin)).toContain('has been successfully validated');
     gemini('extensions', 'install', plugin, '--consent');
     const listed = gemini('skills', 'list');
@@ -74,5 +78,6 @@ describe.skipIf(!geminiCli)('the extension in Gemini CLI', () => {
     expect(gemini('mcp', 'list')).toMatch(
       /heddle \(from heddle\): node \S+\/dist\/heddle\.js serve \(stdio\) - Connected/,
     );
+    expect(homeOf(command, home)('doctor', '--table')).toContain('Gemini CLI starts heddle as a plugin');
   });
 });

@@ -6,6 +6,7 @@ import { HttpClient } from '../../../core/http/http-client.ts';
 import { ownMember } from '../../../core/json/member-at.ts';
 import { build, oldestNode, version } from '../../../core/version.ts';
 import { fetchKeys } from '../../../mcp/oauth/issuer-keys.ts';
+import { dataLocation } from '../../../runtime/runtime.ts';
 import { configFileIn, readProfiles, storeOf } from '../../../settings/profiles.ts';
 import type { ResolvedSettings } from '../../../settings/resolve-settings.ts';
 import type { Credentials } from '../../../settings/secrets/credentials.ts';
@@ -19,6 +20,7 @@ import { paint } from '../../terminal/terminal.ts';
 import { describeSource, snakeCase } from '../../usage/describe-source.ts';
 import { addSettingFlags, runtimeFlags, settingsOf } from '../../usage/flags.ts';
 import { explain } from '../../usage/help.ts';
+import { checkClients } from './check-clients.ts';
 import { checkDatabase, checkDataFile } from './check-data.ts';
 import { checkModelProvider } from './check-model-provider.ts';
 import { checkService } from './check-service.ts';
@@ -40,6 +42,7 @@ const checks: [name: string, check: Check, advice?: string][] = [
   ['database', checkDatabase],
   ['model provider', checkModelProvider, 'Start the model provider, or correct HEDDLE_MODEL_PROVIDER_URL.'],
   ['MCP', checkHandshake, 'Run `heddle serve` in a terminal to see what it prints.'],
+  ['clients', checkClients],
 ];
 
 export function addDoctor(program: Command): void {
@@ -177,13 +180,27 @@ async function checkIssuer({ values }: ResolvedSettings): Promise<Finding[]> {
 }
 
 /** Connects to `heddle serve`, whose stderr appears on the terminal. */
-async function checkHandshake({ values, sources }: ResolvedSettings): Promise<Finding[]> {
+async function checkHandshake(settings: ResolvedSettings): Promise<Finding[]> {
+  const { values, sources } = settings;
   const profile = sources.profile.from === 'flag' ? ['--profile', values.profile] : [];
   const client = await connectToServer('heddle-doctor', profile, invocation().environment);
   try {
     const { tools } = await client.listTools();
     const session = `protocol ${client.getNegotiatedProtocolVersion()}, ${tools.length} tools`;
-    return [ok('MCP', `a client connected to \`heddle serve\` over stdio, ${session}`)];
+    const connected = ok('MCP', `a client connected to \`heddle serve\` over stdio, ${session}`);
+    // The doctor creates no data.
+    const isNew =
+      values.baseUrl === undefined && values.databaseUrl === undefined && !existsSync(dataLocation(settings));
+    if (isNew || !tools.some(({ name }) => name === 'list_queues')) return [connected];
+    const { content, isError } = await client.callTool({ name: 'list_queues', arguments: {} });
+    const [said] = content;
+    const text = said?.type === 'text' ? said.text : '';
+    const project = values.project === undefined ? '' : ` of ${values.project}`;
+    if (!isError) return [connected, ok('MCP', `a call found the queues${project}: ${text.split('\n', 1)[0]}`)];
+    return [
+      connected,
+      failure('MCP', `a call for the queues${project} failed: ${text.split('\n').slice(0, 2).join(' ')}`),
+    ];
   } finally {
     client.close();
   }
