@@ -158,7 +158,7 @@ describe('heddle import', () => {
   });
 
   it('shows three rows as they will be judged with --dry-run, and stores nothing', async () => {
-    const content = 'question,answer,score,reviewer\n1?,A,4,ada\n2?,B,,\n3?,C,,\n4?,D,,\n';
+    const content = 'question,answer,score,reviewer,error\n1?,A,4,ada,\n2?,B,,,\n3?,,,,Timeout\n4?,D,,,\n';
     const { code, stdout, stderr } = await importFile(
       { file: 'dry.csv', content },
       ...['--project', 'dry/run', '--field', 'score:1-5', '--dry-run'],
@@ -168,7 +168,7 @@ describe('heddle import', () => {
       [
         ...['call             ROW', 'inputs.question  1?', 'output.answer    A', 'judged           score 4 by ada', ''],
         ...['call             ROW', 'inputs.question  2?', 'output.answer    B', ''],
-        ...['call             ROW', 'inputs.question  3?', 'output.answer    C', ''],
+        ...['call             ROW', 'inputs.question  3?', 'failed           Timeout', ''],
         'Nothing was stored. The queue dry of dry/run would get 4 items.',
         'To judge: score {"type":"integer","minimum":1,"maximum":5}\n',
       ].join('\n'),

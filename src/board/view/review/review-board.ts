@@ -331,18 +331,31 @@ export class Board extends View<ReviewState> {
     const { size } = this.state.cards;
     this.#waiting = [];
     await this.#loadNextPage();
-    const waiting = this.#waiting;
-    this.#waiting = undefined;
     if (this.state.cards.size > size) {
       this.#focusAt(size);
-      for (const action of waiting) this.#whenCardStands(action);
-    } else if (this.state.page?.next_offset === undefined) {
+      return this.#actOnWaiting();
+    }
+    const waiting = this.#waiting;
+    this.#waiting = undefined;
+    if (this.state.page?.next_offset === undefined) {
       this.#moveToEnd();
       // Without a current card they decide nothing, but Enter writes.
       if (this.state.current === undefined) for (const action of waiting) action();
     }
     // It could not be loaded; a further key must not change the last card.
     else this.update((state) => ({ ...state, current: undefined }));
+  }
+
+  /** Does what keys that waited are for, with a pause after each, in which the page is drawn. */
+  async #actOnWaiting(): Promise<void> {
+    const waiting = this.#waiting!;
+    for (let action = waiting.shift(); action; action = waiting.shift()) {
+      action();
+      // The next page is needed already: the rest waits for it.
+      if (this.#waiting !== waiting) return void this.#waiting?.push(...waiting);
+      await new Promise((resolve) => setTimeout(resolve));
+    }
+    this.#waiting = undefined;
   }
 
   #takeBack(): void {

@@ -93,7 +93,7 @@ function snakeCase(row: Members): Members {
 
 /** Members of traces that have a place of their own, or that say nothing about the call. */
 const traceMembers = ['id', 'timestamp', 'name', 'input', 'output', 'metadata', 'tags', 'session_id', 'user_id'];
-/** Further members of traces in a file of the interface; any other is a score. */
+/** Further members of traces in a file of the interface; any other that holds a list is a score. */
 const traceFacts = [
   ...['environment', 'release', 'version', 'bookmarked', 'public', 'latency', 'usage', 'input_cost', 'output_cost'],
   ...['total_cost', 'level', 'error_count', 'warning_count', 'default_count', 'debug_count', 'observation_count'],
@@ -129,9 +129,9 @@ function trace(row: Members, scores: Members): ImportedCall {
     exception: row.level === 'ERROR' ? 'error' : undefined,
     usage: usageOf(
       undefined,
-      usage.promptTokens ?? row.input_tokens,
-      usage.completionTokens ?? row.output_tokens,
-      usage.totalTokens ?? row.total_tokens,
+      usage.promptTokens ?? usage.input ?? row.input_tokens,
+      usage.completionTokens ?? usage.output ?? row.output_tokens,
+      usage.totalTokens ?? usage.total ?? row.total_tokens,
     ),
     attributes: filledMembers({
       tags: tagsOf(row.tags),
