@@ -193,7 +193,8 @@ function printDryRun(
     const given = feedback.filter((entry) => entry.call_id === call_id).flatMap(({ judgements }) => judgements);
     const judged = given.map(({ field, value, annotator }) => `${field} ${JSON.stringify(value)} by ${annotator}`);
     const entries: [string, unknown][] = [['call', `${call_id} (${call_op_name}, ${call_started_at})`], ...shown];
-    if (call?.exception != null) entries.push(['failed', cutValue(redactor.redact(String(call.exception)), maxShownChars)]);
+    if (call?.exception != null)
+      entries.push(['failed', cutValue(redactor.redact(String(call.exception)), maxShownChars)]);
     if (judged.length > 0) entries.push(['judged', judged.join(', ')]);
     printText(`${drawRecord(entries, resultWidth())}\n`);
   }
