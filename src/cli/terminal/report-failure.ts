@@ -42,8 +42,10 @@ export function reportFailure(error: unknown): number {
     return 2;
   }
   if (error instanceof HeddleError) {
-    printError(`${error.message}\n${inCommands(error.hint)}`, error);
-    return error.code === 'not_configured' ? 2 : 1;
+    // Settings take the names of tools.
+    const isSetting = error.code === 'not_configured';
+    printError(`${error.message}\n${isSetting ? error.hint : inCommands(error.hint)}`, error);
+    return isSetting ? 2 : 1;
   }
   const text = `unexpected failure: ${error instanceof Error ? error.stack : error}`;
   printError(text, { code: 'internal', message: text });

@@ -94,8 +94,10 @@ export async function changeItems(
     const byId = new Map([...results, ...unknown].map((result) => [result.item_id, result]));
     return listed ? [...listed.keys()].flatMap((id) => byId.get(id) ?? []) : results;
   };
-  const note = noteOnWhatStays(updates);
-  if (isDryRun) return { items, results: inOrder(updates.map(previewOf)), ...(note !== undefined && { hint: note }) };
+  if (isDryRun) {
+    const hint = noteOnWhatStays(updates);
+    return { items, results: inOrder(updates.map(previewOf)), ...(hint !== undefined && { hint }) };
+  }
 
   const startedAtMs = Date.now();
   const settled: Update[] = [];
@@ -115,7 +117,7 @@ export async function changeItems(
   const isConditional = (conditions.asOf !== undefined && !queue.byUser) || conditions.expectedState !== undefined;
   const done = settled.filter(({ wrote, error }) => wrote && !error);
   const unread = isConditional ? await noteChangesByOthers(done, queue, startedAtMs) : undefined;
-  const hint = [unread, note].filter((text) => text !== undefined).join(' ') || undefined;
+  const hint = [unread, noteOnWhatStays(updates)].filter((text) => text !== undefined).join(' ') || undefined;
   return { items, stoppedBy, hint, results: inOrder((listed ? updates : settled).map(resultOf)) };
 }
 
@@ -174,9 +176,10 @@ function noteOnWhatStays(updates: readonly Update[]): string | undefined {
       'Your own judgements stay beside those of the user: to withdraw them, retract their fields without by_user.',
     );
   }
-  if (updates.some(({ item, change }) => change.retract?.includes(everything) && isMoved(item))) {
+  const undone = updates.filter(({ item, change }) => change.retract?.includes(everything) && isMoved(item));
+  if (undone.some(({ after }) => after === undefined)) {
     notes.push('The states of the items stay: the service allows no way back.');
-  }
+  } else if (undone.length > 0) notes.push('The items are in progress again: none can become unstarted.');
   return notes.length > 0 ? notes.join(' ') : undefined;
 }
 
