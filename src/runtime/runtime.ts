@@ -196,6 +196,7 @@ async function startEmbedded(
     sample: true,
     modelProvider: modelProviderOf(values),
     scorerEndpoints: scorerEndpointsOf(values),
+    textIndex: values.textIndex,
     log,
   });
   const basic = { username: account.name, password: account.password };

@@ -14,6 +14,7 @@ import { ScorerEndpoints, type ScorerEndpointsOptions } from './inference/scorer
 import { storeFeedback } from './operations/feedback.ts';
 import { MemoryPool } from './request-budget.ts';
 import { EvaluationRunner, type RunnerLimits } from './runs/evaluation-runner.ts';
+import type { Database } from './storage/database.ts';
 import { openDatabase } from './storage/open-database.ts';
 
 export type { Account, ProjectGrants } from './admin/accounts.ts';
@@ -54,6 +55,8 @@ export interface ServiceOptions {
   modelProvider?: ModelProviderOptions | undefined;
   /** Programs of the user that score. */
   scorerEndpoints?: ScorerEndpointsOptions | undefined;
+  /** Builds or removes the index of the texts in recorded calls in the background; without it, what is there stays. */
+  textIndex?: 'on' | 'off' | undefined;
   /** Adds the sample project `demo/support` if it is missing. */
   sample?: boolean;
   /** Time limits of the evaluations that this process runs. */
@@ -107,14 +110,33 @@ export async function startService(options: ServiceOptions): Promise<RunningServ
     });
     const url = await listen(server, options.port ?? 0, options.host ?? '127.0.0.1');
     runner.start();
+    const closed = new AbortController();
+    const indexing = options.textIndex && keepTextIndex(database, options.textIndex, closed.signal, log);
     let closing: Promise<void> | undefined;
     const close = () => {
-      closing ??= Promise.all([endServer(server, closeGraceMs), runner.stop()]).then(() => database.close());
+      closed.abort();
+      closing ??= Promise.all([endServer(server, closeGraceMs), runner.stop(), indexing]).then(() => database.close());
       return closing;
     };
     return { url, boardSessions: boardSessions(database), close };
   } catch (error) {
     await database.close();
     throw error;
+  }
+}
+
+/** Builds or removes the index of texts, as a setting says. A failure is logged: the service answers without it, too. */
+async function keepTextIndex(
+  { textIndex }: Database,
+  wanted: 'on' | 'off',
+  closed: AbortSignal,
+  log: Log,
+): Promise<void> {
+  try {
+    if (wanted === 'off') return await textIndex.drop();
+    await textIndex.build(closed);
+    if (!closed.aborted) log('info', 'the index of texts is complete', {});
+  } catch (error) {
+    log('warn', 'the index of texts cannot be built, so searches go without it', { problem: (error as Error).message });
   }
 }

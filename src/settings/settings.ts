@@ -261,6 +261,12 @@ export const settingDefinitions = {
     help: "PostgreSQL database for the embedded service's data instead of a file, as a postgres:// URL with one host or several; its password may come from the environment or from ~/.pgpass, but not from the flag",
     parse: asDatabaseUrl,
   }),
+  textIndex: setting({
+    flag: '--text-index <on|off>',
+    environment: 'HEDDLE_TEXT_INDEX',
+    help: "whether the embedded service's data have an index of the texts in recorded calls: on builds it in the background, off removes it; without this setting, what is there stays. With it, a search for text that few calls have takes milliseconds among a million, and recording takes several times as long",
+    parse: asOneOf(['on', 'off']),
+  }),
   timeoutMs: setting({
     flag: '--timeout-ms <ms>',
     environment: 'HEDDLE_TIMEOUT_MS',

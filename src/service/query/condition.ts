@@ -6,8 +6,9 @@ import type { Members } from '../../core/json/json-object.ts';
 import { ownMember } from '../../core/json/member-at.ts';
 import { valueText } from '../../core/json/value-text.ts';
 import { microsecondsOf, normalizeTimestamp, shortTimestamp, timestampOf } from '../../core/timestamps.ts';
-import type { Database } from '../storage/database.ts';
+import type { Database, TextPattern } from '../storage/database.ts';
 import { isStorableText } from '../storage/storable-text.ts';
+import { maxMatchedBytes } from '../storage/text-patterns.ts';
 import { includesText } from './includes-text.ts';
 import { fieldAt } from './sort-records.ts';
 
@@ -85,6 +86,8 @@ export interface ConditionPart {
   };
   /** The opposite in a form that an index can serve; the engines use none for `not (…)`. */
   opposite?: ConditionPart;
+  /** Patterns of which each record that satisfies the condition fits one; absent for conditions without a text to look for. */
+  patterns?: readonly TextPattern[];
   /** Returns the SQL that selects, as `call_id`, the ids of a project's calls that satisfy the condition. */
   callIds?: (project_id: string) => Expression<unknown>;
 }
@@ -209,12 +212,17 @@ function narrowedByAny(conditions: readonly Condition[]): Narrowing {
       abouts.flatMap((about) => about!.values!),
     );
   }
+  const patterns = conditions.map(({ parts }) => parts.find((part) => part.patterns)?.patterns);
   const isNarrow = conditions.every(({ parts, isExact }) => isExact || parts.length > 0);
   if (!isNarrow || conditions.length > maxAlternatives) return unnarrowed;
   const condition = eb.or(conditions.map(({ parts }) => joinParts(parts)));
   const isOfOneColumn = column !== undefined && abouts.every((about) => about?.column === column);
   const about = isOfOneColumn ? { about: { column, is: 'tested' } as const } : {};
-  return { parts: [{ condition, ...about }], isExact: conditions.every(({ isExact }) => isExact) };
+  const areTexts = patterns.every((alternatives) => alternatives !== undefined);
+  return {
+    parts: [{ condition, ...about, ...(areTexts && { patterns: patterns.flat() }) }],
+    isExact: conditions.every(({ isExact }) => isExact),
+  };
 }
 
 function oppositeOf({ accepts, parts, isExact, paths, scans }: Condition): Condition {
@@ -282,7 +290,9 @@ export function hasStringIn(column: string, strings: readonly string[]): Conditi
   const condition = isLargeOr(patterns.map((pattern) => eb(column, 'like', pattern)));
   return {
     accepts: ({ members }) => hasString(ownMember(members, column)),
-    parts: isNarrow ? [{ condition }] : [],
+    parts: isNarrow
+      ? [{ condition, patterns: patterns.map((pattern) => ({ column, pattern, ignoresCase: false })) }]
+      : [],
     isExact: false,
     paths: [column],
     scans: 1,
@@ -458,7 +468,9 @@ class Compiler {
     const column = this.#jsonColumnOf(path);
     // The JSON of a value contains each text in it.
     const pattern = column && values.length === 1 ? this.#patternIn(values[0], false) : undefined;
-    return pattern ? { parts: [{ condition: isLargeOr([eb(column!, 'like', pattern)]) }], isExact: false } : unnarrowed;
+    if (!column || !pattern) return unnarrowed;
+    const condition = isLargeOr([eb(column, 'like', pattern)]);
+    return { parts: [{ condition, patterns: [{ column, pattern, ignoresCase: false }] }], isExact: false };
   }
 
   /** Does the same as {@link patternIn}, but for no more than so many patterns that a statement does not take long. */
@@ -528,8 +540,9 @@ class Compiler {
       const condition = eb.or([eb(eb.fn('length', [column]), '>', maxMatchedChars), matches]);
       return { parts: [{ condition, about: { column, is: 'tested' } }], isExact: false };
     }
-    // A missing value counts as an empty object.
-    return { parts: [{ condition: isLargeOr([matches, eb(column, 'is', null)]) }], isExact: false };
+    // A missing value counts as an empty object, which is shorter than what an index of text can find.
+    const condition = isLargeOr([matches, eb(column, 'is', null)]);
+    return { parts: [{ condition, patterns: [{ column, pattern, ignoresCase }] }], isExact: false };
   }
 
   #conversion(value: unknown): Operand {
@@ -630,9 +643,6 @@ function isStorable(value: unknown): value is string {
 
 /** Maximum number of patterns in a statement, during which SQLite lets nothing else run. */
 const maxPatterns = 8;
-
-/** Maximum memory of a record that patterns are compared with in a statement, in bytes. */
-const maxMatchedBytes = 256 * 1024;
 
 /** Maximum number of characters of a text that a pattern is compared with in a statement. */
 const maxMatchedChars = maxMatchedBytes / 4;

@@ -156,7 +156,7 @@ const maxSmall = 5000;
 
 /** Replaces conditions whose calls the database would look for one by one by lists, if these are short. */
 async function narrowed(database: Database, plan: Plan, purpose: 'page' | 'count'): Promise<Plan> {
-  return withOperations(database, await withCallIds(database, plan), purpose);
+  return withOperations(database, await withTexts(database, await withCallIds(database, plan)), purpose);
 }
 
 /** Replaces a condition on the queues or the feedback of calls by the ids of these calls, unless they are many. */
@@ -167,9 +167,25 @@ async function withCallIds(database: Database, plan: Plan): Promise<Plan> {
   const related = sql<{ call_id: string }>`${listed.callIds(project_id)} limit ${sql.lit(maxSmall + 1)}`;
   const { rows } = await database.read((transaction) => related.execute(transaction));
   if (rows.length > maxSmall) return plan;
-  const ids = JSON.stringify(rows.map(({ call_id }) => call_id));
-  const condition = sql<SqlBool>`id in ${database.textsOf(ids)}`;
-  const others = parts.filter((part) => part !== listed);
+  const ids = rows.map(({ call_id }) => call_id);
+  return withIds(database, plan, listed, ids);
+}
+
+/** Replaces the comparison with a text by the ids of the calls that the index of texts finds, unless they are many. */
+async function withTexts(database: Database, plan: Plan): Promise<Plan> {
+  const { project_id, parts } = plan;
+  if (parts.some(({ about }) => about?.column === 'id')) return plan;
+  for (const part of parts) {
+    const ids = part.patterns && (await database.textIndex.find(project_id, part.patterns, maxSmall));
+    if (ids) return withIds(database, plan, part, ids);
+  }
+  return plan;
+}
+
+/** Returns a plan with the ids of calls in place of a condition. */
+function withIds(database: Database, plan: Plan, replaced: ConditionPart, ids: readonly string[]): Plan {
+  const condition = sql<SqlBool>`id in ${database.textsOf(JSON.stringify(ids))}`;
+  const others = plan.parts.filter((part) => part !== replaced);
   return { ...plan, parts: [...others, { condition, about: { column: 'id', is: 'one of' } }] };
 }
 

@@ -34,6 +34,25 @@ export interface MemberIndexStore {
   drop(name: string): Promise<void>;
 }
 
+/** A pattern of LIKE that a JSON column of each wanted call has: every run of characters between its wildcards. */
+export interface TextPattern {
+  column: string;
+  pattern: string;
+  ignoresCase: boolean;
+}
+
+/** The index of the texts in the inputs and outputs of recorded calls, which a setting adds and removes. */
+export interface TextIndex {
+  /** Builds the index, or what an earlier attempt left, while other requests are answered; ends early when `signal` aborts. */
+  build(signal: AbortSignal): Promise<void>;
+  drop(): Promise<void>;
+  /**
+   * Returns the ids of a project's calls of which each may fit one of some patterns. None that fits is missing. Undefined if the index
+   * is not complete, cannot find one of the patterns, or finds more than `maxCalls`.
+   */
+  find(project_id: string, patterns: readonly TextPattern[], maxCalls: number): Promise<string[] | undefined>;
+}
+
 /** The embedded service's database. All access goes through one of two transactions, whose work may run more than once. */
 export interface Database {
   /** True if nothing else runs in this process during a statement. */
@@ -41,6 +60,7 @@ export interface Database {
   /** The engine's operator for LIKE that ignores the case of ASCII letters. */
   readonly caseInsensitiveLike: 'like' | 'ilike';
   readonly memberIndexes: MemberIndexStore;
+  readonly textIndex: TextIndex;
   /** Returns SQL of the texts of a list, however long, that is given as JSON. */
   textsOf(json: string): RawBuilder<string>;
   /** Runs read-only work on a snapshot, which shows no write that was committed after its first statement. */

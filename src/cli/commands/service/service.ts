@@ -70,7 +70,7 @@ function addStart(service: Command): void {
     examples: ['heddle service start', 'heddle service start --model-provider http://127.0.0.1:11434/v1'],
     page: 'docs/service.md#run-it-as-a-server, docs/judging-as-a-team.md, docs/deploy.md',
   });
-  addSettingFlags(start, [...dataFlags, ...boardFlags, 'modelProviderUrl', 'logLevel', 'logFormat']);
+  addSettingFlags(start, [...dataFlags, 'textIndex', ...boardFlags, 'modelProviderUrl', 'logLevel', 'logFormat']);
   start.action(async ({ port, host, board: withBoard }: { port: number; host: string; board?: true }) => {
     const settings = settingsOf(start);
     const { values } = settings;
@@ -85,6 +85,7 @@ function addStart(service: Command): void {
       port,
       modelProvider: modelProviderOf(values),
       scorerEndpoints: scorerEndpointsOf(values),
+      textIndex: values.textIndex,
       boardKey: board?.key,
       pages: board?.serve,
       log,

@@ -8,6 +8,7 @@ import { postgresMemberIndexes } from './member-indexes.ts';
 import { openPool } from './open-pool.ts';
 import { isConflict } from './postgres-failure.ts';
 import { SerialQueue } from './serial-queue.ts';
+import { postgresTextIndex } from './text-index.ts';
 
 /** Set in each transaction, because poolers such as PgBouncer reject or forget settings of a connection. */
 const limits = `
@@ -50,12 +51,14 @@ export async function openPostgres(url: string): Promise<Database> {
   const lanes = Array.from({ length: maxWrites }, () => new SerialQueue());
   const emptiestLane = (): SerialQueue => lanes.reduce((best, lane) => (lane.size < best.size ? lane : best));
   let begin = beginWrite;
+  const read: Database['read'] = (work) => retryWhile(isConflict, () => runTransaction(db, beginRead, work));
   const database: Database = {
     blocksEventLoop: false,
     caseInsensitiveLike: 'ilike',
     memberIndexes: postgresMemberIndexes(db),
+    textIndex: postgresTextIndex(db, read),
     textsOf: (json) => sql`(select json_array_elements_text(${json}::json))`,
-    read: (work) => retryWhile(isConflict, () => runTransaction(db, beginRead, work)),
+    read,
     // Repeats conflicting writes one after another; repeated all at once, they would keep conflicting. The time in the queue
     // does not count towards the time limit of the repetitions.
     write: async (work) => {

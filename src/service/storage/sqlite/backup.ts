@@ -29,6 +29,7 @@ import {
   retryWhileBusy,
   sqliteFailureOf,
 } from './sqlite-connection.ts';
+import { textIndexRemoval } from './text-index.ts';
 
 /**
  * Copies a data file to a new file, as it is at one moment, while other processes use it. The copy appears in one step, complete
@@ -59,6 +60,7 @@ export async function backUpData(dataFile: string, target: string): Promise<void
         connection.close();
       }
     });
+    removeTextIndex(open, temporary);
     const fault = await faultOf(open, temporary);
     if (fault !== undefined) throw unusable(temporary, fault);
     syncFile(temporary);
@@ -97,6 +99,7 @@ export async function restoreData(
       if (existsSync(dataFile)) lock(open, dataFile)();
       for (const file of [copy, restored]) closeSync(openSync(file, 'wx', 0o600));
       copyFileSync(backup, copy);
+      removeTextIndex(open, copy);
       const fault = (await faultOf(open, copy)) ?? (await copyRows(open, copy, restored));
       if (fault !== undefined) throw unusable(backup, fault);
       syncFile(restored);
@@ -247,6 +250,17 @@ async function faultOf(open: OpenSqlite, file: string): Promise<string | undefin
     return error instanceof HeddleError ? error.message : `${(error as Error).message}.`;
   } finally {
     await db?.destroy();
+  }
+}
+
+/** Removes the index of texts from a copy, whose reader builds it again if it is wanted: it is half of the file. */
+function removeTextIndex(open: OpenSqlite, file: string): void {
+  const connection = new open(file, { timeout: 20 });
+  try {
+    const { length } = connection.prepare("select 1 from sqlite_schema where name = 'calls_text'").all();
+    if (length > 0) connection.exec([...textIndexRemoval, 'VACUUM'].join(';'));
+  } finally {
+    connection.close();
   }
 }
 

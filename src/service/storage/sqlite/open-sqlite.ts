@@ -11,6 +11,7 @@ import { type Engine, missingTables, prepareSchema, schemaOf, withCurrentSchema 
 import { kyselyDatabase } from './kysely-database.ts';
 import { sqliteMemberIndexes } from './member-indexes.ts';
 import { loadSqlite, openConnection, retryWhileBusy } from './sqlite-connection.ts';
+import { sqliteTextIndex } from './text-index.ts';
 
 export const sqliteEngine: Engine = {
   container: 'data file',
@@ -42,16 +43,19 @@ export async function openSqlite(file: string): Promise<Database> {
       throw error;
     }
     const memberIndexes = sqliteMemberIndexes(file, reader, writer);
+    const read: Database['read'] = (work) => retryWhileBusy(() => runTransaction(reader, 'begin', work));
+    const write: Database['write'] = (work) =>
+      retryWhileBusy(() =>
+        runTransaction(writer, beginWrite, (transaction) => withCurrentSchema(transaction, sqliteEngine, work)),
+      );
     return {
       blocksEventLoop: true,
       caseInsensitiveLike: 'like',
       memberIndexes,
+      textIndex: sqliteTextIndex({ read, write }),
       textsOf: (json) => sql`(select value from json_each(${json}))`,
-      read: (work) => retryWhileBusy(() => runTransaction(reader, 'begin', work)),
-      write: (work) =>
-        retryWhileBusy(() =>
-          runTransaction(writer, beginWrite, (transaction) => withCurrentSchema(transaction, sqliteEngine, work)),
-        ),
+      read,
+      write,
       integrityCheck: () => retryWhileBusy(() => integrityCheck(writer)),
       close: async () => {
         await memberIndexes.finished();
