@@ -172,11 +172,17 @@ async function timed(work, repetitions, maxMs) {
 /**
  * Records this many calls, and times queries of them.
  * @param database URL of an empty database on PostgreSQL; SQLite if undefined.
+ * @param textIndex whether the service keeps an index of texts.
  */
-export async function measureRecording(calls, { repetitions, database }, run, log) {
+export async function measureRecording(calls, { repetitions, database, textIndex }, run, log) {
   const folder = join(home, 'recording');
   mkdirSync(folder, { recursive: true });
-  const env = { ...cleanEnvironment, HEDDLE_DATA_DIR: folder, ...(database && { HEDDLE_DATABASE_URL: database }) };
+  const env = {
+    ...cleanEnvironment,
+    HEDDLE_DATA_DIR: folder,
+    ...(database && { HEDDLE_DATABASE_URL: database }),
+    ...(textIndex && { HEDDLE_TEXT_INDEX: 'on' }),
+  };
   const account = await run(['service', 'add-user', 'bench', '--all-projects'], env);
   const key = /password:\s+(\S+)/.exec(account)[1];
   const child = start([heddle, 'service', 'start', '--port', '0'], env, ['ignore', 'ignore', 'pipe']);

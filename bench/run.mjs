@@ -1,7 +1,7 @@
 // `npm run bench`: measures the performance budget in one run and writes bench/results.md and growth.svg.
 // --quick takes under three minutes: fewer rounds, no queue of a million, 20,000 recorded calls and spans, no plot, no foreign text. --only=start,calls,… measures some
 // parts. Both print instead of writing. --rounds=0.5 halves the number of rounds, --recorded=5000 records that many calls and spans, --database=URL on an
-// empty database of PostgreSQL. BENCH_OTHER=PATH adds another build of heddle to compare with.
+// empty database of PostgreSQL, --text-index with an index of texts. BENCH_OTHER=PATH adds another build of heddle to compare with.
 import { existsSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { cpus, loadavg, release, totalmem } from 'node:os';
 import { parseArgs } from 'node:util';
@@ -14,6 +14,7 @@ const { values: flags } = parseArgs({
     rounds: { type: 'string', default: '1' },
     recorded: { type: 'string' },
     database: { type: 'string' },
+    'text-index': { type: 'boolean' },
   },
 });
 const here = new URL('.', import.meta.url);
@@ -83,7 +84,12 @@ try {
       measureService(effort.queues, effort.pages, run, log),
     ),
     recording: await measurePart('recording', ({ measureRecording }) =>
-      measureRecording(effort.recorded, { repetitions: effort.pages, database: flags.database }, run, log),
+      measureRecording(
+        effort.recorded,
+        { repetitions: effort.pages, database: flags.database, textIndex: flags['text-index'] },
+        run,
+        log,
+      ),
     ),
     traces: await measurePart('traces', ({ measureTraces }) => measureTraces(effort.recorded, run, log)),
     evaluations: await measurePart('evaluations', ({ measureEvaluations }) => measureEvaluations(run, log)),

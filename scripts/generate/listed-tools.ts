@@ -24,7 +24,7 @@ export function listedToolsFile(): string {
   const lines = listedTools.map(({ inputJsonSchema, outputJsonSchema, ...tool }) =>
     JSON.stringify({
       ...tool,
-      inputJsonSchema: listedArguments(tool.name, forModel(inputJsonSchema, describedBefore)),
+      inputJsonSchema: listedArguments(tool.name, inputJsonSchema, describedBefore),
       outputJsonSchema: memberTypes(outputJsonSchema),
     }),
   );
@@ -89,7 +89,7 @@ const unlistedArguments = new Map([
   ],
 ]);
 
-function listedArguments(tool: string, schema: JsonSchema): JsonSchema {
+function listedArguments(tool: string, schema: JsonSchema, describedBefore: Set<string>): JsonSchema {
   const unlisted = unlistedArguments.get(tool) ?? [];
   const withoutUnlisted = (node: JsonSchema, path: string): JsonSchema =>
     node.properties === undefined
@@ -102,7 +102,8 @@ function listedArguments(tool: string, schema: JsonSchema): JsonSchema {
             ),
           ),
         };
-  return { ...withoutUnlisted(schema, ''), additionalProperties: unlisted.some((name) => !name.includes('.')) };
+  const listed = forModel(withoutUnlisted(schema, ''), describedBefore);
+  return { ...listed, additionalProperties: unlisted.some((name) => !name.includes('.')) };
 }
 
 /** Keywords that a model does without: heddle refuses what does not fit with a sentence of its own, and knows its defaults. */

@@ -264,7 +264,7 @@ export const settingDefinitions = {
   textIndex: setting({
     flag: '--text-index <on|off>',
     environment: 'HEDDLE_TEXT_INDEX',
-    help: "whether the embedded service's data have an index of the texts in recorded calls: on builds it in the background, off removes it; without this setting, what is there stays. With it, a search for text that few calls have takes milliseconds among a million, and recording takes several times as long",
+    help: "whether the embedded service's data have an index of the texts in recorded calls: on builds it in the background, off removes it; without this setting, what is there stays. With it, a search for text that few calls have takes milliseconds among a million, and recording takes about twice as long",
     parse: asOneOf(['on', 'off']),
   }),
   timeoutMs: setting({

@@ -106,7 +106,7 @@ Example: {"queue_id":"support-triage","filter":{"annotation_states":["unstarted"
     const judged = given
       ? withValues.map((item): Item => ({ ...item, judgements: {}, ...given.get(item.call_id) }))
       : withValues;
-    const defaults = include_judgements ? defaultFieldsWithJudgements : defaultFields;
+    const defaults = include_judgements && !args.filter?.ids ? defaultFieldsWithJudgements : defaultFields;
     const known = [...Object.keys(queueItem.shape), ...(include_judgements ? feedbackFields : [])];
     const { omitted_fields, ...shown } = showRows(judged, { ...itemFields, fields, defaults, known });
     return {

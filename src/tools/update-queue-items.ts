@@ -43,11 +43,11 @@ const input = z.strictObject({
     .string()
     .refine((text) => !Number.isNaN(Date.parse(text)), 'must be the as_of of a page, a date and time')
     .optional()
-    .describe('as_of of the page you read; without by_user, refuses items that others changed since.'),
+    .describe('From the page you read; refuses items that others changed since, unless by_user.'),
   expected_state: z.enum(annotationStates).optional().describe('Refuses items in another state.'),
   dry_run: z.boolean().optional(),
   confirm: z.boolean().optional().describe('The user has agreed.'),
-  by_user: z.boolean().optional().describe('The user judges, not you.'),
+  by_user: z.boolean().optional().describe("The values are the user's."),
   project_id: projectArgument('Project of the queue'),
 });
 
