@@ -1,5 +1,6 @@
 import { AsyncLocalStorage } from 'node:async_hooks';
 import { homedir } from 'node:os';
+import { join, relative } from 'node:path';
 import type { Readable, Writable } from 'node:stream';
 import { Redactor } from '../core/secrets/redaction.ts';
 import type { ProcessControl } from '../runtime/process-lifecycle.ts';
@@ -48,6 +49,12 @@ export function invocation(): Invocation {
 export function hasOption(option: string, { args } = invocation()): boolean {
   const end = args.indexOf('--');
   return args.slice(0, end === -1 ? undefined : end).includes(option);
+}
+
+/** Returns what the user types before the arguments of a command: in a clone, where nothing is installed, a path. */
+export function programName({ script } = invocation()): string {
+  const path = join('dist', 'heddle.js');
+  return relative(process.cwd(), script) === path ? `node ${path}` : 'heddle';
 }
 
 /** Runs `work` as another run of the command line than that of this process. */

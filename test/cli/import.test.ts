@@ -125,8 +125,8 @@ describe('heddle import', () => {
       stdout: '1 added, 0 duplicates\n',
       stderr: [
         'Inputs: question. Output: answer.',
-        'Judge them in a browser: heddle board Support-answers-1 --project local/Support-answers-1',
-        'Clients see it once local/Support-answers-1 is their project: `heddle config set project local/Support-answers-1`, or for one client `heddle setup CLIENT --project local/Support-answers-1`.\n',
+        'Judge them in a browser: node dist/heddle.js board Support-answers-1 --project local/Support-answers-1',
+        'Clients see it once local/Support-answers-1 is their project: `node dist/heddle.js config set project local/Support-answers-1`, or for one client `node dist/heddle.js setup CLIENT --project local/Support-answers-1`.\n',
       ].join('\n'),
     });
     const path = '/annotation_queues/Support-answers-1?project_id=local/Support-answers-1';
@@ -134,12 +134,27 @@ describe('heddle import', () => {
     expect(body.queue).toMatchObject({ name: 'Support-answers-1', description: 'Be strict.' });
   });
 
+  it.each([
+    ['ticket,question,bot_answer', 'Inputs: ticket, question. Output: bot_answer.'],
+    ['ticket,question,botResponse', 'Inputs: ticket, question. Output: botResponse.'],
+    ['question,answer,old_answer', 'Inputs: question, old_answer. Output: answer.'],
+    ['question,expected_answer,bot_answer', 'Inputs: question, expected_answer. Output: bot_answer.'],
+    ['question,answer_a,expected_answer', 'Output: none; if a column is the output, import the file again'],
+    ['question,first_answer,second_answer', 'Output: none; if a column is the output, import the file again'],
+  ])('takes for the output of %s what its name says', async (columns, found) => {
+    const file = { file: 'columns.csv', content: `${columns}\na,b,c\n` };
+    const { code, stderr } = await importFile(file, '--dry-run');
+    expect([code, stderr]).toEqual([0, expect.stringContaining(found)]);
+  });
+
   it('fills the queue of a name, which may have spaces, and creates it once', async () => {
     const target = ['--project', 'team/names', '--queue', "Nurse's review"];
     const first = { file: 'nurses.csv', content: 'question,answer\nWhy?,Because.\n' };
     const { code, stderr } = await importFile(first, ...target);
     expect(code).toBe(0);
-    expect(stderr).toContain("Judge them in a browser: heddle board 'Nurse'\\''s review' --project team/names\n");
+    expect(stderr).toContain(
+      "Judge them in a browser: node dist/heddle.js board 'Nurse'\\''s review' --project team/names\n",
+    );
     const second = { ...first, content: 'question,answer\nWhy?,Because.\nHow?,So.\n' };
     expect(await importFile(second, ...target)).toMatchObject({ code: 0, stdout: '1 added, 1 duplicates\n' });
     const only: string = await ask('/annotation_queues/query', { project_id: 'team/names' });

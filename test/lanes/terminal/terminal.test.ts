@@ -147,7 +147,9 @@ describe('heddle demo', () => {
       '4. Create an evaluation of a dataset with two scorers.',
       '5. Count what was judged, by field and by state.',
     ]);
-    expect(screen).toContain('Judge the rest yourself: `heddle board support-triage`. All steps: `heddle demo --all`.');
+    expect(screen).toContain(
+      'Judge the rest yourself: `node dist/heddle.js board support-triage`. All steps: `node dist/heddle.js demo --all`.',
+    );
   });
 
   it('removes its folder when a reader closes the pipe', async () => {

@@ -6,7 +6,7 @@ import { type Command, Option } from 'commander';
 import { HeddleError } from '../../../core/errors.ts';
 import { loadSqlite } from '../../../service/start-service.ts';
 import { connectToServer } from '../../access/connect-to-server.ts';
-import { invocation } from '../../invocation.ts';
+import { invocation, programName } from '../../invocation.ts';
 import { alignTables } from '../../terminal/aligned-table.ts';
 import { addOutputOptions, isForPeople, type OutputForm } from '../../terminal/output-form.ts';
 import { escapeControls, printLine } from '../../terminal/print.ts';
@@ -14,8 +14,10 @@ import { paint, resultWidth } from '../../terminal/terminal.ts';
 import { explain } from '../../usage/help.ts';
 import allSteps from './steps.json' with { type: 'json' };
 
-const connectStep = '\nNext: connect your own client with `heddle setup CLIENT`; docs/connect.md names the clients.';
-const nextSteps = `\nJudge the rest yourself: \`heddle board support-triage\`. All steps: \`heddle demo --all\`.${connectStep}`;
+const connectStep = (program: string): string =>
+  `\nNext: connect your own client with \`${program} setup CLIENT\`; docs/connect.md names the clients.`;
+const nextSteps = (program: string): string =>
+  `\nJudge the rest yourself: \`${program} board support-triage\`. All steps: \`${program} demo --all\`.${connectStep(program)}`;
 
 export function addDemo(program: Command): void {
   const demo = addOutputOptions(
@@ -57,7 +59,7 @@ export function addDemo(program: Command): void {
         steps: isShort ? steps.filter((step) => step.isEssential) : steps,
         signal: stop.signal,
       });
-      if (text || isForPeople(form)) printLine(paint('bold', isShort ? nextSteps : connectStep));
+      if (text || isForPeople(form)) printLine(paint('bold', (isShort ? nextSteps : connectStep)(programName())));
     } catch (error) {
       if (exitCode === undefined) throw error;
       if (exitCode !== 0) stderr.write('heddle: the demo was cut off; its folder is removed.\n');

@@ -11,7 +11,7 @@ import { cutValue, valuesAt } from '../../../text/call-values.ts';
 import { pluralize } from '../../../text/page.ts';
 import { shellWord } from '../../../tools/definition/terminal-command.ts';
 import { dataFlags, withStore } from '../../access/open-store.ts';
-import { invocation } from '../../invocation.ts';
+import { invocation, programName } from '../../invocation.ts';
 import { drawRecord } from '../../terminal/aligned-table.ts';
 import { escapeControls, printLine, printText } from '../../terminal/print.ts';
 import { drawProgress, showProgress } from '../../terminal/progress.ts';
@@ -148,7 +148,8 @@ function missingQueue(): never {
 function explainFile({ formats, plain, skippedRows }: FileFacts, unknownCalls: number): void {
   const { stderr } = invocation();
   if (plain) {
-    const output = plain.output.length === 0 ? 'none; --output names it' : plain.output.join(', ');
+    const none = 'none; if a column is the output, import the file again with --output COLUMN and another --queue';
+    const output = plain.output.length === 0 ? none : plain.output.join(', ');
     stderr.write(escapeControls(`Inputs: ${plain.inputs.join(', ')}. Output: ${output}.\n`));
   }
   if (formats.size > 0) stderr.write(`The file has ${[...formats].join(' and ')}.\n`);
@@ -169,10 +170,11 @@ function explainJudging(command: Command, { projectId, queueId }: ImportTarget):
   const folder = sources.dataDir.from === 'flag' ? ` --data-dir ${values.dataDir}` : '';
   const isUsual = projectId === (usual ?? sampleProject);
   const project = isUsual ? '' : ` --project ${projectId}`;
-  stderr.write(`Judge them in a browser: heddle board ${shellWord(queueId)}${project}${profile}${folder}\n`);
+  const program = programName();
+  stderr.write(`Judge them in a browser: ${program} board ${shellWord(queueId)}${project}${profile}${folder}\n`);
   if (isUsual) return;
   stderr.write(
-    `Clients see it once ${projectId} is their project: \`heddle config set project ${projectId}${profile}\`, or for one client \`heddle setup CLIENT --project ${projectId}${folder}\`.\n`,
+    `Clients see it once ${projectId} is their project: \`${program} config set project ${projectId}${profile}\`, or for one client \`${program} setup CLIENT --project ${projectId}${folder}\`.\n`,
   );
 }
 

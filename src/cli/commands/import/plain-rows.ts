@@ -64,7 +64,7 @@ export function isPlainRow(row: Members, options: PlainRowOptions): boolean {
   if (options.inputs || options.output) return true;
   const names = Object.keys(row);
   if (names.length === 0) return false;
-  const hasOutput = names.some((name) => outputColumns.includes(name.toLowerCase()));
+  const hasOutput = outputNamesOf(names).length > 0;
   const nested = Object.entries(row).filter(
     ([name, value]) =>
       typeof value === 'object' && value !== null && ![...known.tags, ...known.metadata].includes(name.toLowerCase()),
@@ -80,7 +80,7 @@ export function isPlainRow(row: Members, options: PlainRowOptions): boolean {
 export function plainCall(row: Members, options: PlainRowOptions): ImportedCall {
   const columns = Object.entries(row);
   const find = (names: readonly string[]) => columns.find(([name]) => names.includes(name.toLowerCase()));
-  const outputNames = options.output ?? columns.map(([name]) => name).filter((name) => isOutput(name));
+  const outputNames = options.output ?? outputNamesOf(Object.keys(row));
   const used = new Set<string>(outputNames);
   const take = (names: readonly string[], isFit: (value: unknown) => boolean = () => true): unknown => {
     const [name, value] = find(names) ?? [];
@@ -126,6 +126,24 @@ export function plainCall(row: Members, options: PlainRowOptions): ImportedCall 
     attributes: filledMembers({ tags, metadata, columns: Object.fromEntries(rest) }),
     judgements,
   };
+}
+
+/** Words with which a column's name ends that is probably the output, and those that say that it is not what the program wrote. */
+const outputWords = ['answer', 'output', 'response', 'completion', 'reply', 'generation'];
+const wantedWords = ['expected', 'reference', 'correct', 'gold', 'golden', 'ideal', 'target', 'true', 'human', 'best'];
+
+/** Returns the columns of the output: those with a known name, or else the only one whose name ends like one, such as bot_answer. */
+function outputNamesOf(names: readonly string[]): string[] {
+  const exact = names.filter(isOutput);
+  if (exact.length > 0) return exact;
+  const similar = names.filter((name) => {
+    const words = name
+      .replaceAll(/([a-z])([A-Z])/g, '$1_$2')
+      .toLowerCase()
+      .split(/[\s_-]/);
+    return outputWords.includes(words.at(-1)!) && !words.some((word) => wantedWords.includes(word));
+  });
+  return similar.length === 1 ? similar : [];
 }
 
 const isOutput = (name: string): boolean => outputColumns.includes(name.toLowerCase()) || /^outputs?[._]./i.test(name);
