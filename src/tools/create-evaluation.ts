@@ -37,7 +37,7 @@ export const createEvaluationTool = defineTool({
   groups: ['evaluation'],
   uses: ['createEvaluation'],
   description: `Stores an evaluation: a dataset and scorers for its rows. It does not run it.
-Example: {"name":"Support answers","dataset":"tickets","scorers":["helpfulness"]}`,
+Example: {"name":"Support answers","dataset":"tickets","scorers":["names_label"]}`,
   hints: { readOnlyHint: false, destructiveHint: false, idempotentHint: true, openWorldHint: false },
   input,
   output,

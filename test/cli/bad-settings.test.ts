@@ -91,6 +91,7 @@ describe('a setting with a bad value', () => {
       'publicUrl',
       'loginIssuer',
       'databaseUrl',
+      'textIndex',
       'timeoutMs',
       'inferenceTimeoutMs',
       'keychainTimeoutMs',

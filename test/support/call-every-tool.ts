@@ -13,7 +13,7 @@ export interface AnyClient {
  */
 const otherExamples = new Map<string, Record<string, unknown>>([
   // Nobody has judged the sample.
-  ['calibrate_scorer', { scorer: 'helpfulness', queue_id: 'support-triage', field: 'helpful', dry_run: true }],
+  ['calibrate_scorer', { scorer: 'brief', queue_id: 'support-triage', field: 'helpful', dry_run: true }],
   ['update_queue_items', { queue_id: 'support-triage', items: [{ item_id: 'i1', annotation_state: 'completed' }] }],
 ]);
 

@@ -159,7 +159,7 @@ export function goodResponse(request: { method: string; path: string; body?: str
   if (!route) return { contentType: 'application/json', body: '{}' };
   const json = JSON.stringify(goodBody(route.name));
   // The scorer of an example is read like everything else, but has a class of its own.
-  const isScorer = route.name === 'readObject' && request.body?.includes('"helpfulness"');
+  const isScorer = route.name === 'readObject' && request.body?.includes('"names_label"');
   const body = isScorer ? json.replace('"Dataset"', '"Scorer"') : json;
   return route.lines
     ? { contentType: 'application/x-ndjson', body: `${body}\n` }

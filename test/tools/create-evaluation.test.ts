@@ -24,7 +24,7 @@ describe('create_evaluation', () => {
     const environment = emptyHome(temporaryFolder());
     const { result } = await call(
       'create_evaluation',
-      { ...evaluation, scorers: ['weave:///demo/support/object/tone:v0'] },
+      { ...evaluation, scorers: ['weave:///demo/support/object/brief:v0'] },
       environment,
     );
     const { code, stdout } = await run(['service', 'list', '--json'], environment);
@@ -37,7 +37,7 @@ describe('create_evaluation', () => {
       {
         ...evaluation,
         dataset: `weave:///demo/support/object/tickets:${digestOf('tickets')}`,
-        scorers: [`weave:///demo/support/object/tone:${digestOf('tone')}`],
+        scorers: [`weave:///demo/support/object/brief:${digestOf('brief')}`],
       },
       environment,
     );
@@ -46,7 +46,7 @@ describe('create_evaluation', () => {
 
   it('resolves the names of a dataset and of scorers to their newest versions', async () => {
     const { call: callTool } = await connectClient(emptyHome(temporaryFolder()));
-    const scorers = ['tone', 'Helpfulness'];
+    const scorers = ['brief', 'Names_label'];
     const named = await callTool('create_evaluation', { name: 'Named', dataset: 'Tickets', scorers });
     const references = scorers.map((name) => `weave:///demo/support/object/${name.toLowerCase()}:latest`);
     expect(await callTool('create_evaluation', { ...evaluation, name: 'Named', scorers: references })).toMatchObject({
@@ -118,7 +118,7 @@ describe('create_evaluation with wrong references', async () => {
 
   it.each([
     [{ dataset: 'ticket' }, 'not_found', 'The nearest are weave:///demo/support/object/tickets:'],
-    [{ dataset: 'tone' }, 'invalid_arguments', 'list_objects with kind dataset'],
+    [{ dataset: 'brief' }, 'invalid_arguments', 'list_objects with kind dataset'],
     [{ scorers: ['weave://tone'] }, 'invalid_arguments', 'list_objects with kind scorer'],
     [
       { dataset: 'weave:///demo/support/object/tickets2:latest' },
@@ -126,7 +126,7 @@ describe('create_evaluation with wrong references', async () => {
       'The nearest are weave:///demo/support/object/tickets:',
     ],
     [{ dataset: 'weave:///demo/support/object/tickets:v7' }, 'not_found', 'tickets'],
-    [{ dataset: 'weave:///demo/support/object/tone:latest' }, 'invalid_arguments', 'list_objects with kind dataset'],
+    [{ dataset: 'weave:///demo/support/object/brief:latest' }, 'invalid_arguments', 'list_objects with kind dataset'],
     [{ dataset: 'weave:///demo/support/call/support-0001' }, 'invalid_arguments', 'list_objects with kind dataset'],
     [
       { scorers: ['weave:///demo/support/object/tickets:latest'] },
@@ -136,7 +136,7 @@ describe('create_evaluation with wrong references', async () => {
     [
       { scorers: ['weave:///demo/support/object/none:latest'] },
       'not_found',
-      'The nearest are weave:///demo/support/object/tone:',
+      'The nearest are weave:///demo/support/object/brief:',
     ],
   ])('refuses %j and stores nothing', async (members, code, hint) => {
     const { error } = await callTool('create_evaluation', { ...evaluation, ...members });

@@ -26,7 +26,7 @@ describe('list_objects', () => {
     const { call } = await connectClient(emptyHome(temporaryFolder()));
     const { text } = await call('list_objects', { kind: 'scorer' });
     expect(text).toMatch(/^2 scorers from offset 0\. This is the last page\.\n/);
-    expect(text).toContain('weave:///demo/support/object/helpfulness:');
+    expect(text).toContain('weave:///demo/support/object/names_label:');
     expect((await call('list_objects', { kind: 'scorer', offset: 5 })).text).toMatch(/^No scorers at offset 5\.\n/);
     expect((await call('list_objects', { kind: 'model', offset: 1 })).text).toMatch(/^No models at offset 1\.\nNow: /);
   });
@@ -52,7 +52,7 @@ describe('list_objects', () => {
     expect(first).toMatchObject({ offset: 0, next_offset: 1 });
     const last = await call('list_objects', { kind: 'scorer', limit: 1, offset: 1 });
     const names = [...first.objects, ...last.objects].map(({ object_id }) => object_id);
-    expect(names.sort()).toEqual(['helpfulness', 'tone']);
+    expect(names.sort()).toEqual(['brief', 'names_label']);
     expect(last.next_offset).toBeUndefined();
   });
 

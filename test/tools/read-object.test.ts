@@ -36,7 +36,7 @@ describe('read_object', () => {
     const { evaluation_ref } = await call('create_evaluation', {
       name: 'Read me',
       dataset: `${prefix}/tickets:latest`,
-      scorers: [`${prefix}/tone:latest`],
+      scorers: [`${prefix}/brief:latest`],
       trials: 3,
     });
     const read = await call('read_object', { ref: evaluation_ref });

@@ -71,14 +71,14 @@ const commandsOfTools = new Map([
 /** Returns a hint that names tools, as agents need it, with the commands that do the same. */
 function inCommands(ofTools: string): string {
   const names = new Set(listed.map(({ name }) => name));
-  return ofTools.replaceAll(
-    /(Call |heddle call )?\b([a-z]+(?:_[a-z]+)+)\b/g,
-    (text, before: string = '', name: string) => {
+  // The runs and the list of evaluations have one command.
+  return ofTools
+    .replaceAll('list_objects with kind evaluation', 'read_evaluation')
+    .replaceAll(/(Call |heddle call )?\b([a-z]+(?:_[a-z]+)+)\b/g, (text, before: string = '', name: string) => {
       if (!names.has(name) || before === 'heddle call ') return text;
       const command = `\`${commandsOfTools.get(name) ?? `heddle call ${name}`}\``;
       return before === 'Call ' ? `Run ${command}` : command;
-    },
-  );
+    });
 }
 
 /** Reports a mistake in how a command was called. */

@@ -373,13 +373,13 @@ describe('queryQueueItems', () => {
     expect(new Set(body.items.map((item: ItemLine) => item.annotation_state)).size).toBe(4);
     const [sample] = await withStore(service.data, (store) => store.list('demo/support'));
     const { body: read } = await again.send('GET', '/annotation_queues/support-triage?project_id=demo/support', basic);
-    const [helpful] = sample!.objects;
+    const helpful = sample!.objects.find(({ kind }) => kind === 'field');
     expect(read.queue.scorer_refs).toEqual([helpful!.versions[0]!.reference]);
     expect(sample?.objects.map(({ kind, object_id, versions }) => `${kind} ${object_id} ${versions.length}`)).toEqual([
+      'scorer brief 1',
       'field helpful 1',
-      'scorer helpfulness 1',
+      'scorer names_label 1',
       'dataset tickets 1',
-      'scorer tone 1',
       'prompt triage 1',
     ]);
   });
