@@ -20,6 +20,21 @@ describe('create_evaluation', () => {
     expect(other.result.digest).not.toBe(first.result.digest);
   });
 
+  it('makes one of the sample project that can be run as it is', async () => {
+    const environment = emptyHome(temporaryFolder());
+    await call('create_evaluation', { ...evaluation, scorers: ['names_label', 'brief'] }, environment);
+    const model = { model: 'heddle/echo', messages: [{ role: 'user', content: 'Sort: {question} {label}' }] };
+    const { result } = await call('run_evaluation', { evaluation: 'Weekly check', ...model }, environment);
+    expect(result).toMatchObject({
+      status: 'complete',
+      scorers: [
+        { scorer: 'names_label', n: 4, pass_rate: 1 },
+        { scorer: 'brief', n: 4, pass_rate: 0 },
+      ],
+    });
+    expect(result).not.toHaveProperty('warnings');
+  });
+
   it('stores references by name as the digests of their current versions', async () => {
     const environment = emptyHome(temporaryFolder());
     const { result } = await call(
