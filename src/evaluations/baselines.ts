@@ -4,6 +4,7 @@ import { objectIdOf } from '../contract/references.ts';
 import { HeddleError, invalidArgument } from '../core/errors.ts';
 import { objectOrEmpty } from '../core/json/json-object.ts';
 import { shortName } from '../text/names.ts';
+import { unknownRun } from './read-run-results.ts';
 
 /** The class of the objects that name a run of an evaluation. Each evaluation has its own `main`. */
 const baselineClass = 'HeddleBaseline';
@@ -44,23 +45,27 @@ export async function storeBaseline(
 }
 
 /**
- * Finds the run that has a name; undefined if none has it.
+ * Finds the run that has a name.
  * @param evaluations names of the evaluations that are meant; all, if there are none.
- * @throws HeddleError `invalid_arguments` if runs of several evaluations have the name.
+ * @throws HeddleError `not_found` if none has it, `invalid_arguments` if runs of several evaluations have it.
  */
 export async function findBaseline(
   name: string,
   evaluations: readonly string[],
   project_id: string,
   service: ServiceClient,
-): Promise<string | undefined> {
+): Promise<string> {
   const filter = { base_object_classes: [baselineClass], latest_only: true, is_op: false };
   const { objs } = await service.call('queryObjects', { body: { project_id, filter, limit: maxBaselines } });
-  const named = objs
-    .map(({ val }) => objectOrEmpty(val) as Partial<Baseline>)
-    .filter((baseline) => baseline.name === name && typeof baseline.run_id === 'string');
+  const baselines = objs.map(({ val }) => objectOrEmpty(val) as Partial<Baseline>);
+  const named = baselines.filter((baseline) => baseline.name === name && typeof baseline.run_id === 'string');
   const meant = named.filter(({ evaluation = '' }) => evaluations.length === 0 || evaluations.includes(evaluation));
-  if (meant.length <= 1) return meant[0]?.run_id;
+  const [only, another] = meant.map(({ run_id = '' }) => run_id);
+  if (only === undefined) {
+    const names = baselines.flatMap((baseline) => (typeof baseline.name === 'string' ? baseline.name : []));
+    throw unknownRun(name, project_id, [...new Set(names)]);
+  }
+  if (another === undefined) return only;
   const found = meant.map(({ evaluation = '' }) => shortName(evaluation)).join(', ');
   throw new HeddleError({
     code: 'invalid_arguments',

@@ -11,7 +11,7 @@ import { commonestOf } from '../core/statistics/count-each.ts';
 import type { CallContext } from '../records/call-context.ts';
 import { readValues } from '../records/read-objects.ts';
 import { cutValue } from '../text/call-values.ts';
-import { shortName } from '../text/names.ts';
+import { nearestSentence, shortName } from '../text/names.ts';
 import { pluralize } from '../text/page.ts';
 import { type RowScores, rowScores } from './compare-runs.ts';
 import { nameInReference } from './find-evaluation.ts';
@@ -197,12 +197,12 @@ function commonestError(trials: readonly ScoredTrial[]): string | undefined {
   return commonest && String(cutValue(commonest, maxKeptChars));
 }
 
-/** Returns the error for a run that a project does not have. */
-export function unknownRun(runId: string, project: string): HeddleError {
+/** Returns the error for a run that a project does not have, with the nearest names of baselines. */
+export function unknownRun(runId: string, project: string, baselines: readonly string[] = []): HeddleError {
   return new HeddleError({
     code: 'not_found',
     message: `Project ${project} has no run ${JSON.stringify(shortName(runId))}.`,
-    hint: 'Call read_evaluation with evaluation for its runs, and use the same project_id.',
+    hint: `${nearestSentence('baselines', runId, baselines)} Call read_evaluation with the name of an evaluation for its runs.`.trim(),
   });
 }
 

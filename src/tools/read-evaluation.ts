@@ -182,7 +182,7 @@ async function knownRuns(ids: readonly string[], project: string, context: ToolC
   const evaluations = [...runs.values()].flatMap(({ evaluation }) => (evaluation ? nameInReference(evaluation) : []));
   for (const name of wanted.filter((id) => !runs.has(id))) {
     const id = await findBaseline(name, evaluations, project, context.service);
-    const run = id === undefined ? undefined : (await findRuns([id], project, context)).get(id);
+    const run = (await findRuns([id], project, context)).get(id);
     if (!run) throw unknownRun(name, project);
     runs.set(name, run);
   }

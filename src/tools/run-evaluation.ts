@@ -10,7 +10,7 @@ import { objectReference, parseReference } from '../contract/references.ts';
 import { llmModelClass } from '../contract/scorers.ts';
 import { HeddleError, invalidArgument } from '../core/errors.ts';
 import { rounded } from '../core/statistics/rounded.ts';
-import { baselineId, storeBaseline } from '../evaluations/baselines.ts';
+import { baselineId, findBaseline, storeBaseline } from '../evaluations/baselines.ts';
 import { judgesOfRuns } from '../evaluations/calibrations.ts';
 import { checkPlaceholders } from '../evaluations/check-placeholders.ts';
 import { comparisonWarning } from '../evaluations/comparison-warning.ts';
@@ -287,12 +287,13 @@ interface ScoringArguments extends Arguments {
 /** Starts a run on outputs that exist: of recorded calls, or of an earlier run, of which it may ask for those that failed. */
 async function scoreOutputs(
   use: Exclude<Use, 'run' | 'wait'>,
-  { run_id, calls, scorers, evaluation, limits, dry_run = false, confirm = false }: ScoringArguments,
+  { run_id: run, calls, scorers, evaluation, limits, dry_run = false, confirm = false }: ScoringArguments,
   project: string,
   context: ToolContext,
 ): Promise<RunResult> {
   const { service } = context;
-  const earlier = run_id === undefined ? undefined : await readRun(run_id, project, context);
+  const earlier = run === undefined ? undefined : await readRun(run, project, context);
+  const run_id = earlier?.evaluation_run_id;
   // The evaluation of an earlier run may have been deleted, and matters only for its scorers and its rows.
   const ofEvaluation = evaluation ?? (scorers ? undefined : earlier?.evaluation);
   const found = ofEvaluation ? await findEvaluation(ofEvaluation, project, service) : undefined;
@@ -387,12 +388,17 @@ async function waitForScores(
   return { status: 'running', ...all, next: 'The scores arrive as feedback on the calls.' };
 }
 
-/** @throws HeddleError `not_found` for an unknown run. */
-async function readRun(run_id: string, project: string, { service }: ToolContext) {
-  const query = { evaluation_run_ids: [run_id] };
-  const [run] = await service.call('listEvaluationRuns', { path: splitProjectId(project), query });
-  if (!run) throw unknownRun(run_id, project);
-  return run;
+/**
+ * Reads a run by its id or the name of a baseline.
+ * @throws HeddleError `not_found` for an unknown one.
+ */
+async function readRun(run: string, project: string, { service }: ToolContext) {
+  const list = (id: string) =>
+    service.call('listEvaluationRuns', { path: splitProjectId(project), query: { evaluation_run_ids: [id] } });
+  const [found] = await list(run);
+  const [named] = found ? [found] : await list(await findBaseline(run, [], project, service));
+  if (!named) throw unknownRun(run, project);
+  return named;
 }
 
 async function countPredictions(run_id: string, project: string, context: ToolContext): Promise<number> {

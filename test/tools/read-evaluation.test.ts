@@ -336,7 +336,7 @@ describe('read_evaluation', () => {
   });
 
   it.each([
-    [{ run_ids: ['none'] }, 'not_found', /has no run "none"/, /read_evaluation with evaluation/],
+    [{ run_ids: ['none'] }, 'not_found', /has no run "none"/, /^Call read_evaluation with the name of an evaluation/],
     [{ evaluation: 'Qualty' }, 'not_found', /no evaluation "Qualty"/, /nearest evaluations are quality/],
     [{ run_ids: [after], only: 'changed' }, 'invalid_arguments', /needs two run_ids/, /./],
     [{ run_ids: [after], evaluation: 'Quality' }, 'invalid_arguments', /either run_ids or evaluation/, /./],
@@ -448,8 +448,15 @@ describe('run_evaluation and read_evaluation on the embedded service', () => {
       code: 'invalid_arguments',
       message: 'Several evaluations have a baseline "main": capitals, capitals-sample-2-seed-0.',
     });
-    expect((await call('read_evaluation', { run_ids: ['Main'] })).error.code).toBe('not_found');
+    expect((await call('read_evaluation', { run_ids: ['Main'] })).error).toMatchObject({
+      code: 'not_found',
+      hint: 'The nearest baselines are main. Call read_evaluation with the name of an evaluation for its runs.',
+    });
     expect((await call('run_evaluation', { ...args, baseline: 'no name' })).baseline).toBe('no name');
+    expect(await call('run_evaluation', { run_id: 'no name', only: 'errors', dry_run: true })).toMatchObject({
+      status: 'dry_run',
+      model_requests: 0,
+    });
     expect((await call('run_evaluation', { ...args, baseline: 'ma/in:' })).error).toMatchObject({
       code: 'invalid_arguments',
       message: expect.stringContaining('cannot be the name of a baseline of capitals'),

@@ -216,7 +216,7 @@ function addResume(evaluation: Command): void {
   const command = evaluation
     .command('resume')
     .description('ask again only what failed in a run or is missing from it, wait for the end, and print the results')
-    .argument('<run>', 'id of a run that has ended')
+    .argument('<run>', 'id of a run that has ended, or name of a baseline')
     .option('--yes', `run without asking, also more than ${maxUnconfirmed} requests to models`);
   addReportOptions(command, 10);
   explain(command, { examples: ['heddle evaluation resume RUN'], page });
