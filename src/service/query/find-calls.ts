@@ -161,14 +161,21 @@ async function narrowed(database: Database, plan: Plan, purpose: 'page' | 'count
 
 /** Replaces a condition on the queues or the feedback of calls by the ids of these calls, unless they are many. */
 async function withCallIds(database: Database, plan: Plan): Promise<Plan> {
-  const { project_id, parts } = plan;
-  const listed = parts.find(({ callIds }) => callIds);
-  if (!listed?.callIds) return plan;
-  const related = sql<{ call_id: string }>`${listed.callIds(project_id)} limit ${sql.lit(maxSmall + 1)}`;
+  const related = await relatedIds(database, plan, maxSmall);
+  return related ? withIds(database, plan, related.part, related.ids) : plan;
+}
+
+/** Returns the ids of the calls of a condition on queues or feedback; undefined if there is none, or they are more than `max`. */
+async function relatedIds(
+  database: Database,
+  { project_id, parts }: Plan,
+  max: number,
+): Promise<{ part: ConditionPart; ids: string[] } | undefined> {
+  const part = parts.find(({ callIds }) => callIds);
+  if (!part?.callIds) return undefined;
+  const related = sql<{ call_id: string }>`${part.callIds(project_id)} limit ${sql.lit(max + 1)}`;
   const { rows } = await database.read((transaction) => related.execute(transaction));
-  if (rows.length > maxSmall) return plan;
-  const ids = rows.map(({ call_id }) => call_id);
-  return withIds(database, plan, listed, ids);
+  return rows.length > max ? undefined : { part, ids: rows.map(({ call_id }) => call_id) };
 }
 
 /** Replaces the comparison with a text by the ids of the calls that the index of texts finds, unless they are many. */
@@ -472,7 +479,22 @@ export async function countFoundCalls(
   access: QueryAccess,
 ): Promise<number> {
   const plan = await narrowed(database, planOf(database, selection, access), 'count');
-  return countQuickly(database, plan, limit);
+  return countRelated(database, plan, limit);
+}
+
+/** Maximum number of calls in some queues that are counted by their ids instead of all calls. */
+const maxListed = 100_000;
+
+/** Counts the calls of a plan, those in some queues in batches of their ids. A test of each call would read them in a worse order. */
+async function countRelated(database: Database, plan: Plan, limit: number): Promise<number> {
+  const related = plan.accepts ? undefined : await relatedIds(database, plan, maxListed);
+  if (!related) return countQuickly(database, plan, limit);
+  let count = 0;
+  for (const ids of inBatches([...new Set(related.ids)], maxSmall)) {
+    count += await countQuickly(database, withIds(database, plan, related.part, ids), limit - count);
+    if (count >= limit) break;
+  }
+  return count;
 }
 
 /** Maximum number of conditions whose opposites are counted instead: each doubles the number of statements. */

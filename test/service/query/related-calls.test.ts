@@ -115,4 +115,26 @@ describe('conditions on the queues of calls', () => {
     expect(status).toBe(200);
     expect(await matching(isIn(id))).toBe('');
   });
+
+  it('count the calls of a queue with more than 5,000 items', async () => {
+    const ids = Array.from({ length: 5003 }, (_, index) => `many-${index}`);
+    const start = { project_id, trace_id, started_at: '2025-01-01T00:00:00Z', attributes: {}, inputs: {} };
+    const batch = ids.map((id, index) => ({
+      mode: 'start',
+      req: { start: { ...start, id, op_name: index % 2 === 0 ? 'even' : 'odd' } },
+    }));
+    await send('/call/upsert_batch', { batch });
+    const { id } = (await send('/annotation_queues', { name: 'Many', scorer_refs: [] })) as { id: string };
+    await send(`/annotation_queues/${id}/items`, { call_ids: ids, display_fields: [] });
+    const isInQueue = { $eq: [{ $getField: 'annotation_queue_items.queue_id' }, is(id)] };
+    const isEven = { $eq: [{ $getField: 'op_name' }, is('even')] };
+    const count = (...$and: object[]) => send('/calls/query_stats', { query: { $expr: { $and } } });
+    expect(await count(isInQueue)).toEqual({ count: 5003 });
+    expect(await count(isInQueue, isEven)).toEqual({ count: 2502 });
+    expect(await count(isInQueue, { $not: [isEven] })).toEqual({ count: 2501 });
+    expect(await send('/calls/query_stats', { query: { $expr: isInQueue }, limit: 5001 })).toEqual({
+      count: 5001,
+      has_more: true,
+    });
+  });
 });
