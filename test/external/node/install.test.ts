@@ -119,7 +119,7 @@ describe.each(
       await call('create_evaluation', {
         name: 'Support answers',
         dataset: 'weave:///demo/support/object/tickets:latest',
-        scorers: ['weave:///demo/support/object/tone:latest'],
+        scorers: ['weave:///demo/support/object/brief:latest'],
       }),
     ).toMatchObject({ object_id: 'support_answers', version_index: 0 });
     await client.close();
