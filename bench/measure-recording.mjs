@@ -24,12 +24,19 @@ const startedFrom = (time) => ({ $gte: [field('started_at'), literal(Date.parse(
 const hasNoError = { $eq: [field('exception'), literal(null)] };
 /** The condition of the tools for a plain name of an operation. */
 const isNamed = (name) => ({ $or: [{ $eq: [field('op_name'), literal(name)] }, contains('op_name', `/op/${name}:`)] });
+const judgementType = 'wandb.annotation.quality';
+const isIn = (queue) => ({ $eq: [field('annotation_queue_items.queue_id'), literal(queue)] });
+const referenceOf = (id) => `weave:///${project_id}/call/${id}`;
+const feedback = ($expr) => ({ path: '/feedback/query', body: { project_id, query: { $expr } } });
+const newestFeedback = { sort_by: [{ field: 'created_at', direction: 'desc' }], limit: 20 };
 const hasText = (text) => ({
   $or: ['inputs', 'output'].map((name) => contains(name, text, { case_insensitive: true })),
 });
 
-/** Requests by what they ask for. They need the calls that were recorded first, last and in the middle. */
-function casesOf({ oldest, newest, middle }) {
+const hasValue = (value) => ({ $eq: [field(`feedback.[${judgementType}].payload.value`), literal(value)] });
+
+/** Requests by what they ask for. They need the calls that were recorded first, last and in the middle, and two queues. */
+function casesOf({ oldest, newest, middle, few, many }) {
   const stream = (request) => ({ path: '/calls/stream_query', body: { project_id, ...request } });
   // The default fields of the tool query_calls.
   const columns = ['op_name', 'started_at', 'exception', 'inputs', 'output'];
@@ -82,6 +89,40 @@ function casesOf({ oldest, newest, middle }) {
         { field: 'started_at', direction: 'desc' },
       ],
     }),
+    'sorted by latency, first 21': page({ sort_by: [{ field: 'summary.weave.latency_ms', direction: 'desc' }] }),
+    'sorted by a nested member, first 21 of an operation': page({
+      sort_by: [{ field: 'output.score', direction: 'desc' }],
+      query: { $expr: isNamed('judge') },
+    }),
+    'sorted by latency, first 21 of those that failed': page({
+      sort_by: [{ field: 'summary.weave.latency_ms', direction: 'desc' }],
+      query: { $expr: { $not: [hasNoError] } },
+    }),
+    'newest 21 of a queue with 100 calls': matching(isIn(few)),
+    'newest 21 of a queue with 100,000 calls': matching(isIn(many)),
+    'count of a queue with 100,000 calls': count({ query: { $expr: isIn(many) } }),
+    'newest 21 with a judgement that a tenth of 100,000 has': matching(hasValue('rare')),
+    'newest 21 with a judgement that most of 100,000 have': matching(hasValue('common')),
+    'newest 21 with a judgement that none has': matching(hasValue('unknown')),
+    'count with a judgement that a tenth of 100,000 has': count({ query: { $expr: hasValue('rare') } }),
+    'count with a judgement that most of 100,000 have': count({ query: { $expr: hasValue('common') } }),
+    'sorted by judgement, first 21': page({
+      sort_by: [{ field: `feedback.[${judgementType}].payload.value`, direction: 'asc' }],
+    }),
+    'totals by operation (query_calls)': { path: '/calls/totals', body: { project_id } },
+    'first 50 items of a queue with 100,000': {
+      path: `/annotation_queues/${many}/items/query`,
+      body: { project_id, limit: 50 },
+    },
+    'feedback of a call': feedback({ $eq: [field('weave_ref'), literal(referenceOf(newest[0].id))] }),
+    'newest 20 judgements of a field': {
+      path: '/feedback/query',
+      body: { ...feedback({ $eq: [field('feedback_type'), literal(judgementType)] }).body, ...newestFeedback },
+    },
+    'summary of 100,000 items with 100,000 judgements (summarize_queue)': {
+      path: `/annotation_queues/${many}/items/summary`,
+      body: { project_id, judgement_types: ['wandb.annotation.'] },
+    },
   };
 }
 
@@ -131,6 +172,37 @@ async function record(url, key, calls, ask, log) {
   }
   await done;
   return { acknowledged, ...meanwhile };
+}
+
+/** Puts calls into a queue, and 100 of them into another, and judges them all. Resolves to the ids of the queues. */
+async function judge(ask, calls, log) {
+  const post = async (path, body) => JSON.parse(await ask({ path, body }));
+  const val = { name: 'quality', field_schema: { type: 'string' } };
+  const object = { project_id, object_id: 'quality', val, builtin_object_class: 'AnnotationSpec' };
+  const { digest } = await post('/obj/create', { obj: object });
+  const annotation_ref = `weave:///${project_id}/object/quality:${digest}`;
+  const ids = calls.map(({ id }) => id);
+  const queueOf = async (name, call_ids) => {
+    const { id } = await post('/annotation_queues', { project_id, name, scorer_refs: [annotation_ref] });
+    await post(`/annotation_queues/${id}/items`, { project_id, call_ids, display_fields: ['output'] });
+    return id;
+  };
+  const few = await queueOf('few', ids.slice(0, 100));
+  const many = await queueOf('many', ids);
+  for (let start = 0; start < ids.length; start += 1000) {
+    const batch = ids.slice(start, start + 1000).map((id, index) => ({
+      project_id,
+      weave_ref: referenceOf(id),
+      feedback_type: judgementType,
+      annotation_ref,
+      payload: { value: index % 10 === 0 ? 'rare' : 'common' },
+      queue_id: many,
+      creator: 'bench',
+    }));
+    await post('/feedback/batch/create', { batch });
+  }
+  log(`recording: ${ids.length.toLocaleString('en')} judgements`);
+  return { few, many };
 }
 
 /** Returns calls a second between two shares of all calls. */
@@ -227,6 +299,7 @@ export async function measureRecording(calls, { repetitions, database, textIndex
     newest: await found({ limit: 100, sort_by: newestFirst }),
     middle,
   };
+  Object.assign(known, await judge(ask, await found({ limit: 100_000, columns: ['id'] }), log));
   const queries = {};
   for (const [name, request] of Object.entries(casesOf(known))) {
     const text = await ask(request);

@@ -1,10 +1,11 @@
 import type { ResultOf } from '../../contract/endpoints.ts';
-import { appendTo } from '../../core/append-to.ts';
-import { secondsPerItem } from '../../core/statistics/pace.ts';
+import { secondsPerItem, type TimedJudgement } from '../../core/statistics/pace.ts';
+import { inByteOrder } from '../query/sort-records.ts';
+import type { RequestBudget } from '../request-budget.ts';
 import type { Database } from '../storage/database.ts';
 import { findQueue } from '../storage/queue-rows.ts';
 import type { OperationHandler, OperationInput } from './operation.ts';
-import { type JudgementInQueue, readJudgements } from './read-judgements.ts';
+import { type JudgedCall, type JudgementInQueue, readJudgedCalls } from './read-judgements.ts';
 import { conditionsFor, type ItemSelection, readItemRows, selectItems } from './select-items.ts';
 
 type Summary = ResultOf<'summarizeQueueItems'>;
@@ -50,81 +51,150 @@ async function groupByJudgements(database: Database, input: SummaryInput): Promi
     withValues: true,
     goldTypes: body.gold_types ?? [],
   };
-  const judgements = await readJudgements(database, ofQueue, budget);
-  const { numbersOfCalls, disputed } = await compareJudgements(judgements, input);
+  const paces = body.include_times ? new Paces(budget) : undefined;
+  const judgedCalls = new InOrderOfCalls(readJudgedCalls(database, ofQueue, budget), paces);
+  const compare = comparison(body.include_times === true);
   const groups: ItemGroup[] = [];
   const places = new Map<string, number>();
-  const placesOfFirstCalls = new Map<string, number>();
+  const operations = new Map<string, number>();
+  const listed: { group: number; judgement: JudgementInQueue }[] = [];
   const columns = ['id', 'call_id', 'call_op_name', 'annotation_state'] as const;
   for await (const rows of readItemRows(database, ofQueue, conditions, columns, budget)) {
     for (const { id, call_id, call_op_name, annotation_state } of rows) {
-      const isDisputed = disputed.has(call_id);
-      const key = isDisputed ? id : JSON.stringify([call_op_name, annotation_state, numbersOfCalls.get(call_id) ?? []]);
+      const judgements = judgedCalls.tryFind(call_id) ?? (await judgedCalls.find(call_id));
+      const { numbers, isDisputed } = compare(judgements);
+      const key = isDisputed ? id : `${annotation_state} ${numberOf(operations, call_op_name)} ${numbers}`;
       const place = places.get(key);
       if (place !== undefined) {
         groups[place]!.count += 1;
         continue;
       }
-      if (groups.length === maxListed) return {};
-      places.set(key, groups.length);
-      placesOfFirstCalls.set(call_id, groups.length);
+      const group = groups.length;
+      if (group === maxListed || listed.length + judgements.length > maxListed) return {};
+      places.set(key, group);
       groups.push({ call_op_name, annotation_state, count: 1, ...(isDisputed && { id }) });
+      for (const judgement of judgements) listed.push({ group, judgement });
     }
   }
-  const listed = judgements.filter(({ call_id }) => placesOfFirstCalls.has(call_id));
-  if (listed.length > maxListed) return {};
+  // Of who was first to judge, the order of annotators and fields is read.
+  listed.sort((a, b) => (a.judgement.firstAt < b.judgement.firstAt ? -1 : 1));
   return {
     groups,
-    judgements: listed.map(({ call_id, isGold, field, user, creator, value, at }) => {
+    judgements: listed.map(({ group, judgement: { isGold, field, user, creator, value, at } }) => {
       return {
-        group: placesOfFirstCalls.get(call_id)!,
+        group,
         field,
         user,
         creator,
         ...(isGold && { is_gold: true }),
         ...(value !== undefined && { value: JSON.parse(value) }),
-        ...(input.body.include_times && { day: dayOf(at) }),
+        ...(body.include_times && { day: dayOf(at) }),
       };
     }),
-    ...(input.body.include_times && { paces: pacesOf(judgements.filter(({ isGold }) => !isGold)) }),
+    ...(paces && { paces: await judgedCalls.end().then(() => paces.result()) }),
   };
+}
+
+/** Finds the judgements of calls that are asked for in the order of their ids. */
+class InOrderOfCalls {
+  readonly #batches: AsyncGenerator<JudgedCall[], void, undefined>;
+  readonly #paces: Paces | undefined;
+  #batch: JudgedCall[] = [];
+  #at = 0;
+  #hasMore = true;
+
+  constructor(batches: AsyncGenerator<JudgedCall[], void, undefined>, paces: Paces | undefined) {
+    this.#batches = batches;
+    this.#paces = paces;
+  }
+
+  /** Returns the judgements of a call; undefined if more of them must be read first. */
+  tryFind(call_id: string): readonly JudgementInQueue[] | undefined {
+    for (; this.#at < this.#batch.length; this.#at += 1) {
+      const judged = this.#batch[this.#at]!;
+      if (judged.call_id === call_id) return judged.judgements;
+      if (inByteOrder(judged.call_id) > inByteOrder(call_id)) return [];
+    }
+    return this.#hasMore ? undefined : [];
+  }
+
+  async find(call_id: string): Promise<readonly JudgementInQueue[]> {
+    for (;;) {
+      const found = this.tryFind(call_id);
+      if (found) return found;
+      await this.#readMore();
+    }
+  }
+
+  /** Reads what is left. */
+  async end(): Promise<void> {
+    while (this.#hasMore) await this.#readMore();
+  }
+
+  async #readMore(): Promise<void> {
+    const { value, done } = await this.#batches.next();
+    this.#hasMore = !done;
+    this.#batch = value ?? [];
+    this.#at = 0;
+    for (const judged of this.#batch) this.#paces?.add(judged);
+  }
 }
 
 function dayOf(at: string): string {
   return at.slice(0, 10);
 }
 
-/** Returns how long each annotator takes for an item. */
-function pacesOf(judgements: readonly JudgementInQueue[]): NonNullable<Summary['paces']> {
-  const annotators = new Map(
-    judgements.map(({ user, creator }) => [JSON.stringify([user, creator]), { user, creator }]),
-  );
-  const timed = judgements.map(({ user, creator, call_id, at }) => {
-    return { by: JSON.stringify([user, creator]), item: call_id, atMs: Date.parse(`${at}Z`) };
-  });
-  return [...secondsPerItem(timed)].map(([by, seconds]) => ({ ...annotators.get(by)!, seconds }));
+/** Collects how long each annotator takes for an item. */
+class Paces {
+  readonly #budget: RequestBudget;
+  readonly #annotators = new Map<string, Pick<JudgementInQueue, 'user' | 'creator'>>();
+  readonly #timed: TimedJudgement[] = [];
+
+  constructor(budget: RequestBudget) {
+    this.#budget = budget;
+  }
+
+  add({ call_id, judgements }: JudgedCall): void {
+    for (const { isGold, user, creator, at } of judgements) {
+      if (isGold) continue;
+      this.#budget.hold(bytesPerTime);
+      const by = JSON.stringify([user, creator]);
+      this.#annotators.set(by, { user, creator });
+      this.#timed.push({ by, item: call_id, atMs: Date.parse(`${at}Z`) });
+    }
+  }
+
+  result(): NonNullable<Summary['paces']> {
+    return [...secondsPerItem(this.#timed)].map(([by, seconds]) => ({ ...this.#annotators.get(by)!, seconds }));
+  }
 }
 
+/** The memory of the time of a judgement, in bytes. */
+const bytesPerTime = 200;
+
 /**
- * Numbers judgements, equal ones alike, and returns the numbers for each call in ascending order, and the calls on which annotators
- * differ.
+ * Returns a function that numbers the judgements of a call, equal ones of all calls alike, and tells whether annotators differ in a
+ * field.
  */
-async function compareJudgements(judgements: readonly JudgementInQueue[], { body, budget }: SummaryInput) {
-  const numbers = new Map<string, number>();
-  const numbersOfCalls = new Map<string, number[]>();
-  const values = new Map<string, string | undefined>();
-  const disputed = new Set<string>();
-  for (const { call_id, isGold, field, user, creator, value, at, heldBytes } of judgements) {
-    await budget.scan(heldBytes, 1);
-    const content = JSON.stringify([isGold, field, user, creator, value, body.include_times && dayOf(at)]);
-    const number = numbers.get(content) ?? numbers.size;
-    numbers.set(content, number);
-    appendTo(numbersOfCalls, call_id, number);
-    if (isGold) continue;
-    const judgedField = JSON.stringify([call_id, field]);
-    if (values.has(judgedField) && values.get(judgedField) !== value) disputed.add(call_id);
-    values.set(judgedField, value);
-  }
-  for (const ofCall of numbersOfCalls.values()) ofCall.sort((a, b) => a - b);
-  return { numbersOfCalls, disputed };
+function comparison(withDays: boolean) {
+  const known = new Map<string, number>();
+  return (judgements: readonly JudgementInQueue[]): { numbers: string; isDisputed: boolean } => {
+    const numbers: number[] = [];
+    const values = new Map<string, string | undefined>();
+    let isDisputed = false;
+    for (const { source, isGold, field, value, at } of judgements) {
+      numbers.push(numberOf(known, `${source} ${withDays ? dayOf(at) : ''} ${value}`));
+      if (isGold || judgements.length === 1) continue;
+      isDisputed ||= values.has(field) && values.get(field) !== value;
+      values.set(field, value);
+    }
+    return { numbers: numbers.sort((a, b) => a - b).join(), isDisputed };
+  };
+}
+
+/** Returns the number of a text, a new one if it has none. Numbers make shorter keys than the texts that they stand for. */
+function numberOf(numbers: Map<string, number>, text: string): number {
+  const number = numbers.get(text) ?? numbers.size;
+  numbers.set(text, number);
+  return number;
 }

@@ -6,6 +6,7 @@ import { nextTurn } from '../../core/turns.ts';
 import type { RequestBudget } from '../request-budget.ts';
 import type { Database } from '../storage/database.ts';
 import type { Tables } from '../storage/database-tables.ts';
+import { isAfterFeedback } from '../storage/feedback-order.ts';
 import { totalMemoryOf } from '../storage/memory-bytes.ts';
 import { type FeedbackKey, feedbackBatches, parsePayload, readFeedbackByKeys } from './feedback.ts';
 
@@ -14,8 +15,8 @@ const rowsPerTurn = 5000;
 /** The memory of a row of short texts, and of a judgement without its value, in bytes. */
 const bytesPerRow = 500;
 const bytesPerChar = 2;
-/** Feedback of at most so many bytes is read with its key; a statement for larger ones follows. */
-const shortBytes = 500;
+/** Feedback of at most so many bytes is read with its key; a statement for larger ones follows. References take 1,300 of them. */
+const shortBytes = 4096;
 
 type DatedKey = FeedbackKey &
   Pick<Tables['feedback'], 'created_at' | 'feedback_type' | 'creator'> & { payload?: string | null };
@@ -35,9 +36,10 @@ interface JudgementsOfQueue {
   goldTypes?: readonly string[];
 }
 
-/** A judgement that counts, as far as it is known: a later one of the same annotator takes its place. */
+/** A judgement that counts: a later one of the same annotator takes the place of an earlier one. */
 export interface JudgementInQueue {
-  call_id: string;
+  /** Number of the annotator and the field: the same for judgements that replace each other if they are of one call. */
+  source: number;
   /** True for a value that settles a dispute. */
   isGold: boolean;
   field: string;
@@ -45,54 +47,95 @@ export interface JudgementInQueue {
   creator: string | null;
   /** When it was given, in UTC without a zone. */
   at: string;
+  /** Orders judgements by the time of the first one of the annotator. */
+  firstAt: string;
   /** The value as JSON; undefined if there is none. */
   value: string | undefined;
-  /** The memory that the budget holds for it. */
-  heldBytes: number;
+  /** The memory that it takes. */
+  bytes: number;
 }
 
-/** Reads the latest judgement of each annotator in each field of each call, in the order of their first ones. */
-export async function readJudgements(
+/** A call, and the latest judgement of each annotator in each field. */
+export interface JudgedCall {
+  call_id: string;
+  judgements: JudgementInQueue[];
+}
+
+/**
+ * Yields the calls that were judged in a queue, in the order of their ids, in batches, whose memory the budget holds until the next
+ * one.
+ * @throws Refusal 413 for a call with more judgements than the budget allows.
+ */
+export async function* readJudgedCalls(
   database: Database,
   queue: JudgementsOfQueue,
   budget: RequestBudget,
-): Promise<JudgementInQueue[]> {
+): AsyncGenerator<JudgedCall[], void, undefined> {
   const { project_id, types, goldTypes = [], withValues } = queue;
   const allTypes = [...types, ...goldTypes];
-  const latest = new Map<string, JudgementInQueue>();
-  const add = (given: Parameters<typeof judgementOf>[0], type: string): void => {
-    const judgement = { ...judgementOf(given, type), isGold: goldTypes.includes(type) };
-    const { call_id, isGold, field, user, creator, heldBytes } = judgement;
-    budget.hold(heldBytes, 'ask without conditions on judgements, and count by operation and state only');
-    const place = JSON.stringify([call_id, isGold, field, user, creator]);
-    budget.release(latest.get(place)?.heldBytes ?? 0);
-    // A later judgement keeps the place of the first one.
-    latest.set(place, judgement);
+  const sources = new Map<string, number>();
+  let reference = '';
+  let ofCall = new Map<number, JudgementInQueue>();
+  let found: JudgedCall[] = [];
+  let heldBytes = 0;
+  const endCall = (): void => {
+    if (ofCall.size > 0) found.push({ call_id: callIdOf(reference), judgements: [...ofCall.values()] });
+    ofCall = new Map();
   };
+  const typeOf = ({ feedback_type }: DatedKey) => allTypes.find((beginning) => feedback_type.startsWith(beginning));
+  const add = (key: DatedKey, value: string | undefined): void => {
+    const { weave_ref, feedback_type, wb_user_id: user, created_at, id } = key;
+    const type = typeOf(key);
+    if (type === undefined) return;
+    if (weave_ref !== reference) endCall();
+    reference = weave_ref;
+    // Some clients name the account as the creator of what its user judges.
+    const creator = key.creator === user ? null : key.creator;
+    const sourceName = JSON.stringify([feedback_type, user, creator]);
+    const source = sources.get(sourceName) ?? sources.size;
+    sources.set(sourceName, source);
+    const bytes = bytesPerRow + (value?.length ?? 0) * bytesPerChar;
+    const before = ofCall.get(source);
+    budget.hold(bytes, 'ask without conditions on judgements, and count by operation and state only');
+    if (before) budget.release(before.bytes);
+    heldBytes += bytes - (before?.bytes ?? 0);
+    const [at, firstAt] = [withoutZone(created_at), before?.firstAt ?? `${created_at} ${id}`];
+    const [isGold, field] = [goldTypes.includes(type), feedback_type.slice(type.length)];
+    // A later judgement keeps the place of the first one.
+    ofCall.set(source, { source, isGold, field, user, creator, at, firstAt, value, bytes });
+  };
+  // Most payloads are the same few.
+  let [lastPayload, lastValue]: [string?, string?] = [];
   for await (const keys of readFeedbackKeys(database, queue, budget)) {
-    const typesOfKeys = new Map<DatedKey, string>();
-    for (const key of keys) {
-      const type = allTypes.find((beginning) => key.feedback_type.startsWith(beginning));
-      if (type !== undefined) typesOfKeys.set(key, type);
-    }
     if (!withValues || keys.every(({ payload }) => typeof payload === 'string')) {
-      for (const [{ payload: json, ...key }, type] of typesOfKeys) {
-        if (withValues) await budget.parse(key.memory_bytes);
-        const payload = withValues ? parsePayload(json!) : undefined;
-        add({ ...key, payload, created_at: withoutZone(key.created_at) }, type);
+      for (const key of keys) {
+        const { payload, memory_bytes } = key;
+        if (withValues) await budget.parse(memory_bytes);
+        if (withValues && payload !== lastPayload) {
+          lastPayload = payload!;
+          lastValue = valueIn(parsePayload(payload!));
+        }
+        add(key, lastValue);
       }
-      continue;
+    } else {
+      for (const batch of feedbackBatches(keys.filter(typeOf))) {
+        const feedback = await readFeedbackByKeys(database, project_id, batch, budget);
+        for (const [key, { payload }] of feedback) add(key as DatedKey, valueIn(payload));
+        budget.release(totalMemoryOf(batch));
+      }
     }
-    for (const batch of feedbackBatches([...typesOfKeys.keys()])) {
-      const feedback = await readFeedbackByKeys(database, project_id, batch, budget);
-      for (const [key, found] of feedback) add(found, typesOfKeys.get(key as DatedKey)!);
-      budget.release(totalMemoryOf(batch));
-    }
+    yield found;
+    found = [];
+    const keptBytes = [...ofCall.values()].reduce((sum, { bytes }) => sum + bytes, 0);
+    budget.release(heldBytes - keptBytes);
+    heldBytes = keptBytes;
   }
-  return [...latest.values()];
+  endCall();
+  yield found;
+  budget.release(heldBytes);
 }
 
-/** Reads the keys of the feedback that was given in the queue, the oldest first. */
+/** Reads the keys of the feedback that was given in the queue: that of a call side by side, the oldest first. */
 async function* readFeedbackKeys(
   database: Database,
   { project_id, queue_id, types, field, user, withValues }: JudgementsOfQueue,
@@ -110,6 +153,7 @@ async function* readFeedbackKeys(
         .select(['id', 'weave_ref', 'feedback_type', 'created_at', 'creator', 'wb_user_id', 'memory_bytes'])
         .where('project_id', '=', project_id)
         .where('queue_id', '=', queue_id)
+        .orderBy('weave_ref')
         .orderBy('created_at')
         .orderBy('id')
         .orderBy('wb_user_id')
@@ -119,9 +163,7 @@ async function* readFeedbackKeys(
       if (typesOfField.length > 0) page = page.where('feedback_type', 'in', typesOfField);
       if (user !== undefined) page = page.where('wb_user_id', '=', user);
       if (!last) return page.execute();
-      const { created_at, id, wb_user_id } = last;
-      const isAfter = sql<boolean>`(created_at, id, wb_user_id) > (${created_at}, ${id}, ${wb_user_id})`;
-      return page.where(isAfter).execute();
+      return page.where(isAfterFeedback(last)).execute();
     });
     yield keys;
     last = keys.length < rowsPerTurn ? undefined : keys.at(-1);
@@ -129,26 +171,7 @@ async function* readFeedbackKeys(
   budget.release(bytes);
 }
 
-function judgementOf(
-  {
-    weave_ref,
-    feedback_type,
-    payload,
-    wb_user_id,
-    creator,
-    created_at,
-  }: Pick<StoredFeedback, 'weave_ref' | 'feedback_type' | 'payload' | 'wb_user_id' | 'creator' | 'created_at'>,
-  type: string,
-): Omit<JudgementInQueue, 'isGold'> {
-  const value = JSON.stringify(payload?.value);
-  return {
-    call_id: callIdOf(weave_ref),
-    field: feedback_type.slice(type.length),
-    at: created_at,
-    user: wb_user_id ?? '',
-    // Some clients name the account as the creator of what its user judges.
-    creator: creator === wb_user_id ? null : (creator ?? null),
-    value,
-    heldBytes: bytesPerRow + (value?.length ?? 0) * bytesPerChar,
-  };
+/** Returns the value of a judgement as JSON; undefined if there is none. */
+function valueIn(payload: StoredFeedback['payload']): string | undefined {
+  return JSON.stringify(payload?.value);
 }

@@ -10,7 +10,7 @@ import type { RequestBudget } from '../request-budget.ts';
 import type { Database, Transaction } from '../storage/database.ts';
 import type { Tables } from '../storage/database-tables.ts';
 import { isFinishedBy } from '../storage/queue-rows.ts';
-import { readJudgements } from './read-judgements.ts';
+import { readJudgedCalls } from './read-judgements.ts';
 
 type Filter = NonNullable<BodyOf<'queryQueueItems'>['filter']>;
 
@@ -73,12 +73,19 @@ async function addJudgedCalls(conditions: ItemSelection, queue: QueueKey, budget
     field: unjudged_by_me ? undefined : (field ?? undefined),
     user: isAboutOwn ? account : undefined,
   };
-  const stored = await readJudgements(database, { ...queue, ...wanted, types: judgementTypes, withValues }, budget);
   const judgements: (ReturnType<typeof annotatorOf> & { call_id: string; field: string; value: unknown })[] = [];
-  for (const { user, creator, value, heldBytes, call_id, field } of stored) {
-    await budget.scan(heldBytes, 4);
-    const name = annotatorOf(user, creator ?? undefined);
-    judgements.push({ ...name, call_id, field, value: value === undefined ? undefined : JSON.parse(value) });
+  let heldBytes = 0;
+  const ofQueue = { ...queue, ...wanted, types: judgementTypes, withValues };
+  for await (const judged of readJudgedCalls(database, ofQueue, budget)) {
+    for (const { call_id, judgements: ofCall } of judged) {
+      for (const { user, creator, value, bytes, field } of ofCall) {
+        budget.hold(bytes);
+        heldBytes += bytes;
+        await budget.scan(bytes, 4);
+        const name = annotatorOf(user, creator ?? undefined);
+        judgements.push({ ...name, call_id, field, value: value === undefined ? undefined : JSON.parse(value) });
+      }
+    }
   }
   const ownCreator = filter.own_creator ?? undefined;
   const passes = judgementTest(filter, judgements, ({ user, creator }) => user === account && creator === ownCreator);
@@ -86,7 +93,7 @@ async function addJudgedCalls(conditions: ItemSelection, queue: QueueKey, budget
   // A call without judgements passes only negative conditions: then the list names those that do not pass.
   const isWanted = !passes('');
   calls.push({ isWanted, ids: JSON.stringify(judged.filter((id) => passes(id) === isWanted)) });
-  for (const { heldBytes } of stored) budget.release(heldBytes);
+  budget.release(heldBytes);
   budget.hold(judged.length * bytesPerId);
 }
 

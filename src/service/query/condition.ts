@@ -90,6 +90,8 @@ export interface ConditionPart {
   patterns?: readonly TextPattern[];
   /** Returns the SQL that selects, as `call_id`, the ids of a project's calls that satisfy the condition. */
   callIds?: (project_id: string) => Expression<unknown>;
+  /** The type of the feedback without which no call satisfies the condition; `*` stands for any. */
+  feedbackType?: string;
 }
 
 /**
@@ -612,7 +614,7 @@ function hasFeedback(type: string): Narrowing {
       select substr(weave_ref, length(${prefix}) + 1) as call_id from feedback
       where project_id = ${project_id} and weave_ref > ${prefix} and weave_ref < ${`${prefix.slice(0, -1)}0`} ${ofType}`;
   };
-  return { parts: [{ condition, callIds }], isExact: false };
+  return { parts: [{ condition, callIds, feedbackType: type }], isExact: false };
 }
 
 function since(column: string, first: string): Narrowing {

@@ -28,12 +28,14 @@ import {
   type Condition,
   type ConditionPart,
   compileCondition,
+  feedbackPath,
   isOneOf,
   joinParts,
+  queuePath,
 } from './condition.ts';
 import { referenceExpander } from './expand-references.ts';
 import { kindsIn, type MemberIndex, MemberIndexes, readIndexedIds } from './member-order.ts';
-import { type RelatedValues, relatedValues } from './related-values.ts';
+import { hasMuchFeedback, type RelatedValues, readFeedbackByCall, relatedValues } from './related-values.ts';
 import { compareValues, type SortValue, sortValueOf } from './sort-records.ts';
 
 const eb = expressionBuilder<Tables, 'calls'>();
@@ -50,14 +52,17 @@ interface Plan {
   project_id: string;
   /** The conditions that the database applies. */
   parts: ConditionPart[];
+  /** The only calls that can match, a list that the database need not look for; undefined if there is none. */
+  ids?: readonly string[] | undefined;
+  /** The conditions that the parts leave open. */
+  tests: readonly Condition[];
   /** Tests what the conditions leave open; undefined if they leave nothing open. */
   accepts: ((call: ComparedRecord) => boolean) | undefined;
-  /** The part of the test that reads only the name of the operation, and the rest; undefined if there is none. */
-  acceptsName?: Plan['accepts'];
-  acceptsRest?: Plan['accepts'];
-  /** The paths that the test reads. */
+  /** The paths that the tests read. */
   paths: string[];
-  /** Maximum number of times that the test reads all characters of a call. */
+  /** The members that the calls are sorted by. */
+  sortFields: readonly string[];
+  /** Maximum number of times that the tests read all characters of a call. */
   scans: number;
   /** Reads what conditions and sort keys need beside the calls; undefined if that is nothing. */
   related: RelatedValues | undefined;
@@ -91,23 +96,31 @@ function planOf(
   if (query) conditions.push(compileCondition(query.$expr, columns));
   const open = conditions.filter(({ isExact }) => !isExact);
   const { paths, scans, conjuncts = [] } = allOf(open);
-  const tests = conjuncts.filter(({ isExact }) => !isExact);
   const fields = [...paths, ...sortFields];
   const expanded = (expand_columns ?? []).filter((column) => fields.some((field) => field.startsWith(`${column}.`)));
   const expand = referenceExpander(database, maySee, budget, Number.MAX_SAFE_INTEGER);
+  const tests = conjuncts.filter(({ isExact }) => !isExact);
   return {
     project_id,
     parts: allOf(conditions).parts,
-    accepts: testOf(tests),
-    acceptsName: testOf(tests.filter(readsNameOnly)),
-    acceptsRest: testOf(tests.filter((test) => !readsNameOnly(test))),
-    paths,
+    ...testedBy(database, { project_id, sortFields, budget }, tests),
+    sortFields,
     scans,
-    related: relatedValues(database, project_id, fields, budget),
     expand: expanded.length === 0 ? undefined : (call) => expand([call], expanded),
     budget,
     searchSize,
   };
+}
+
+/** Returns the members of a plan that depend on its tests. */
+function testedBy(
+  database: Database,
+  { project_id, sortFields, budget }: Pick<Plan, 'project_id' | 'sortFields' | 'budget'>,
+  tests: readonly Condition[],
+): Pick<Plan, 'tests' | 'accepts' | 'paths' | 'related'> {
+  const { accepts, paths } = allOf(tests);
+  const related = relatedValues(database, project_id, [...paths, ...sortFields], budget);
+  return { tests, accepts: tests.length > 0 ? accepts : undefined, paths, related };
 }
 
 /** The projects and the budget of a request. */
@@ -118,9 +131,6 @@ export interface QueryAccess {
   /** What earlier searches of the same kind have learned; by default each search begins with few calls. */
   searchSize?: SearchSize;
 }
-
-const testOf = (conditions: readonly Condition[]): Plan['accepts'] =>
-  conditions.length > 0 ? allOf(conditions).accepts : undefined;
 
 const readsNameOnly = ({ paths }: Condition): boolean => paths.length > 0 && paths.every((path) => path === 'op_name');
 
@@ -148,52 +158,73 @@ function isInOrderOfStart(part: ConditionPart): boolean {
 /** Returns whether a condition has no index, so that the database tests one call after the other. */
 const needsScan = ({ parts }: Plan): boolean => !parts.every(hasIndex);
 
+const isById = ({ parts, ids }: Plan): boolean =>
+  ids !== undefined || parts.some(({ about }) => about?.column === 'id');
+
 /** Maximum number of names of operations that are tested by themselves, and of the characters of each. */
 const maxTestedNames = 1000;
 const maxNameChars = 1000;
-/** Maximum number of calls of several operations, or in some queues or with some feedback, that are sorted by start. */
+/** Maximum number of calls of several operations that are sorted by start. */
 const maxSmall = 5000;
+/** Maximum number of calls in some queues or with some text, and of feedback of a type, that are listed before the calls are read. */
+const maxListed = 200_000;
 
-/** Replaces conditions whose calls the database would look for one by one by lists, if these are short. */
+/** Replaces conditions whose calls the database would look for one by one by lists, unless these are too long. */
 async function narrowed(database: Database, plan: Plan, purpose: 'page' | 'count'): Promise<Plan> {
-  return withOperations(database, await withTexts(database, await withCallIds(database, plan)), purpose);
+  if (isById(plan)) return plan;
+  const listed =
+    (await withFeedback(database, plan)) ?? (await withQueues(database, plan)) ?? (await withTexts(database, plan));
+  return listed ?? withOperations(database, plan, purpose);
 }
 
-/** Replaces a condition on the queues or the feedback of calls by the ids of these calls, unless they are many. */
-async function withCallIds(database: Database, plan: Plan): Promise<Plan> {
-  const related = await relatedIds(database, plan, maxSmall);
-  return related ? withIds(database, plan, related.part, related.ids) : plan;
+/** Replaces conditions on the feedback of one type by the ids of the calls that satisfy them; undefined without one, or if there is much feedback. */
+async function withFeedback(database: Database, plan: Plan): Promise<Plan | undefined> {
+  const { project_id, budget, tests } = plan;
+  const type = tests.map(feedbackTypeOf).find((read) => read !== undefined);
+  if (type === undefined || (await hasMuchFeedback(database, project_id, type, maxListed))) return undefined;
+  const replaced = tests.filter((test) => feedbackTypeOf(test) === type);
+  const { accepts, parts, paths } = allOf(replaced);
+  const ids: string[] = [];
+  for await (const records of readFeedbackByCall(database, { project_id, type, paths }, budget)) {
+    for (const [id, record] of records) if (accepts(record)) ids.push(id);
+  }
+  const rest = tests.filter((test) => !replaced.includes(test));
+  const others = plan.parts.filter((part) => !parts.includes(part));
+  return withIds({ ...plan, ...testedBy(database, plan, rest), parts: others }, ids);
 }
 
-/** Returns the ids of the calls of a condition on queues or feedback; undefined if there is none, or they are more than `max`. */
-async function relatedIds(
-  database: Database,
-  { project_id, parts }: Plan,
-  max: number,
-): Promise<{ part: ConditionPart; ids: string[] } | undefined> {
+/** Returns the type of the feedback that a test reads, if it reads nothing else and accepts no call without it. */
+function feedbackTypeOf({ parts, paths }: Condition): string | undefined {
+  const type = parts.find(({ feedbackType }) => feedbackType !== undefined)?.feedbackType;
+  return type !== undefined && paths.every((path) => feedbackPath(path)?.type === type) ? type : undefined;
+}
+
+/** Replaces a condition on the queues of calls by the ids of these calls; undefined without one, or if they are many. */
+async function withQueues(database: Database, plan: Plan): Promise<Plan | undefined> {
+  const { project_id, parts } = plan;
   const part = parts.find(({ callIds }) => callIds);
   if (!part?.callIds) return undefined;
-  const related = sql<{ call_id: string }>`${part.callIds(project_id)} limit ${sql.lit(max + 1)}`;
+  const related = sql<{ call_id: string }>`${part.callIds(project_id)} limit ${sql.lit(maxListed + 1)}`;
   const { rows } = await database.read((transaction) => related.execute(transaction));
-  return rows.length > max ? undefined : { part, ids: rows.map(({ call_id }) => call_id) };
+  if (rows.length > maxListed) return undefined;
+  const ids = rows.map(({ call_id }) => call_id);
+  return withIds({ ...plan, parts: parts.filter((other) => other !== part) }, ids);
 }
 
-/** Replaces the comparison with a text by the ids of the calls that the index of texts finds, unless they are many. */
-async function withTexts(database: Database, plan: Plan): Promise<Plan> {
+/** Adds the ids of the calls that the index of texts finds for a comparison with a text; undefined without one, or if they are many. */
+async function withTexts(database: Database, plan: Plan): Promise<Plan | undefined> {
   const { project_id, parts } = plan;
-  if (parts.some(({ about }) => about?.column === 'id')) return plan;
   for (const part of parts) {
     const ids = part.patterns && (await database.textIndex.find(project_id, part.patterns, maxSmall));
-    if (ids) return withIds(database, plan, part, ids);
+    if (ids) return withIds({ ...plan, parts: parts.filter((other) => other !== part) }, ids);
   }
-  return plan;
+  return undefined;
 }
 
-/** Returns a plan with the ids of calls in place of a condition. */
-function withIds(database: Database, plan: Plan, replaced: ConditionPart, ids: readonly string[]): Plan {
-  const condition = sql<SqlBool>`id in ${database.textsOf(JSON.stringify(ids))}`;
-  const others = plan.parts.filter((part) => part !== replaced);
-  return { ...plan, parts: [...others, { condition, about: { column: 'id', is: 'one of' } }] };
+/** Returns a plan that reads only some calls. */
+function withIds(plan: Plan, ids: readonly string[]): Plan {
+  plan.budget.hold(ids.length * bytesPerPlace, 'ask for fewer calls at once');
+  return { ...plan, ids: [...new Set(ids)] };
 }
 
 /**
@@ -205,12 +236,13 @@ async function withOperations(database: Database, plan: Plan, purpose: 'page' | 
   const tests = plan.parts.filter(isTest);
   if (tests.length === 0 || !isServedByOperations(plan)) return plan;
   const found = await database.read((transaction) => namesThatPass(transaction, plan.project_id, tests));
-  const { acceptsName } = plan;
-  const passed = acceptsName ? found?.filter((op_name) => acceptsName(new ComparedRecord({ op_name }))) : found;
+  const onName = allOf(plan.tests.filter(readsNameOnly));
+  const passed = found?.filter((op_name) => onName.accepts(new ComparedRecord({ op_name })));
   const named = passed?.length === 0 ? noOperation : isOneOf('op_name', passed ?? []).parts[0];
   if (passed === undefined || named === undefined) return plan;
   const parts = [...plan.parts.filter((part) => !isTest(part)), named];
-  const narrowed = { ...plan, parts, accepts: plan.acceptsRest };
+  const rest = plan.tests.filter((test) => !readsNameOnly(test));
+  const narrowed = { ...plan, parts, ...testedBy(database, plan, rest) };
   if (passed.length < 2 || purpose === 'count') return narrowed;
   const isLarge = await database.read((transaction) =>
     transaction
@@ -318,18 +350,77 @@ async function* byMembers(database: Database, plan: Plan, page: Page): AsyncGene
   memberIndexesOf.set(database, indexes);
   // An index has the values of calls, not those behind references or of feedback.
   const index = plan.expand || plan.related ? undefined : indexes.indexFor(page.sortBy);
-  const isReady = index !== undefined && (await indexes.isReady(index, plan.project_id));
-  const isForAll = plan.parts.length === 1 && !plan.accepts;
-  if (index && !(isReady && isForAll)) {
-    // Few calls that match are faster found and sorted than looked for in the order of the index.
+  const byFeedback = await sortedFeedback(database, plan, page.sortBy);
+  const isReady = byFeedback !== undefined || (index !== undefined && (await indexes.isReady(index, plan.project_id)));
+  const isForAll = plan.parts.length === 1 && !plan.accepts && !plan.ids;
+  if ((index || byFeedback) && !(isReady && isForAll)) {
+    // Few calls that match are faster found and sorted than looked for in another order.
     const maxFound = isReady ? maxSorted : maxSortedWithoutIndex;
     const found = yield* bySortedPlaces(database, plan, page, maxFound);
     if (found <= maxFound) return;
-    if (!isReady) await indexes.create(index);
+    if (index && !isReady) await indexes.create(index);
   }
-  if (index && (isReady || (await indexes.isReady(index, plan.project_id))))
-    yield* byIndex(database, plan, page, index);
+  if (byFeedback)
+    yield* byIds(database, { ...plan, related: undefined }, page, idsByFeedback(database, plan, byFeedback));
+  else if (index && (isReady || (await indexes.isReady(index, plan.project_id))))
+    yield* byIds(database, plan, page, idsByIndex(database, plan, page, index));
   else yield* bySortedPlaces(database, plan, page);
+}
+
+/** A member of the feedback of a type, and the direction to sort calls in. */
+interface SortedFeedback extends SortKey {
+  type: string;
+}
+
+/** Returns the only sort key if it is a member of feedback, of which there is not much, and no test needs more than the call itself. */
+async function sortedFeedback(
+  database: Database,
+  { project_id, tests, expand }: Plan,
+  [key, ...others]: readonly SortKey[],
+): Promise<SortedFeedback | undefined> {
+  const type = key && feedbackPath(key.field)?.type;
+  const needsMore = tests.some(({ paths }) => paths.some((path) => feedbackPath(path) ?? path === queuePath));
+  if (type === undefined || others.length > 0 || expand || needsMore) return undefined;
+  return (await hasMuchFeedback(database, project_id, type, maxListed)) ? undefined : { ...key!, type };
+}
+
+/** Yields the ids of a project's calls in the order of a member of their feedback; those without come last. */
+async function* idsByFeedback(
+  database: Database,
+  { project_id, budget }: Plan,
+  key: SortedFeedback,
+): AsyncGenerator<string[], void, undefined> {
+  const places: { id: string; values: [SortValue] }[] = [];
+  for await (const records of readFeedbackByCall(
+    database,
+    { project_id, type: key.type, paths: [key.field] },
+    budget,
+  )) {
+    for (const [id, record] of records) {
+      const value = sortValueOf(record.valueAt(key.field));
+      if (value === undefined) continue;
+      budget.hold(bytesPerPlace + (typeof value === 'string' ? value.length : 0), 'sort by a smaller member');
+      places.push({ id, values: [value] });
+    }
+  }
+  places.sort((a, b) => compareValues(a.values, b.values, [key]) || (a.id < b.id ? -1 : 1));
+  for (const batch of inBatches(places, maxBatchCalls)) yield batch.map(({ id }) => id);
+  for (let after = '', hasMore = true; hasMore; ) {
+    await nextTurn();
+    const rows = await database.read((transaction) =>
+      transaction
+        .selectFrom('calls')
+        .select('id')
+        .where('project_id', '=', project_id)
+        .where('id', '>', after)
+        .orderBy('id')
+        .limit(maxSearched)
+        .execute(),
+    );
+    yield rows.map(({ id }) => id);
+    after = rows.at(-1)?.id ?? '';
+    hasMore = rows.length === maxSearched;
+  }
 }
 
 /** Yields calls that it sorts in memory; none if there are more than `maxFound`. Returns the number of those that match. */
@@ -349,19 +440,14 @@ function releasePlaces({ budget }: Plan, places: readonly SortableCall[]): void 
   for (const { heldBytes } of places) budget.release(heldBytes);
 }
 
-/** Yields calls in the order of an index of their member. */
-async function* byIndex(
+/** Yields the ids of a project's calls in the order of an index of their member. */
+async function* idsByIndex(
   database: Database,
-  plan: Plan,
-  page: Page,
+  { project_id }: Plan,
+  { sortBy }: Page,
   index: MemberIndex,
-): AsyncGenerator<RecordedCall[], void, undefined> {
-  const { sortBy, read, offset, limit } = page;
-  const { project_id, accepts, budget } = plan;
+): AsyncGenerator<string[], void, undefined> {
   const { direction } = sortBy[0]!;
-  // A call whose value has just been recorded could be met a second time.
-  const known = new Set<string>();
-  let [toSkip, wanted, matched] = [offset, limit, 0];
   for (const kind of kindsIn(direction, index)) {
     let size = maxBatchCalls;
     for (let start = 0, hasMore = true; hasMore; start += size, size = Math.min(2 * size, maxSearched)) {
@@ -369,52 +455,71 @@ async function* byIndex(
       const part = { project_id, kind, direction, limit: size, offset: start };
       const ids = await database.read((transaction) => readIndexedIds(transaction, index, part));
       hasMore = ids.length === size;
-      for (const batch of inBatches(ids, maxBatchCalls)) {
-        const added = batch.filter((id) => !known.has(id));
-        budget.hold(added.length * bytesPerPlace);
-        for (const id of added) known.add(id);
-        const matching = await readMatching(database, plan, added);
-        matched += matching.length;
-        // Without a test, the values of calls to skip need not be read.
-        const skipped = accepts ? 0 : Math.min(toSkip, matching.length);
-        toSkip -= skipped;
-        const places = accepts ? matching : matching.slice(skipped, skipped + wanted);
-        for await (const calls of readInOrder(database, plan, places, read)) {
-          const chosen = calls.slice(toSkip, toSkip + wanted);
-          toSkip = Math.max(0, toSkip - calls.length);
-          wanted -= chosen.length;
-          if (chosen.length > 0) yield chosen;
-          if (wanted === 0) return;
-        }
+      yield ids;
+    }
+  }
+}
+
+/** Yields the calls of a plan in the order of the ids of a project's calls. */
+async function* byIds(
+  database: Database,
+  plan: Plan,
+  page: Page,
+  inOrder: AsyncIterable<string[]>,
+): AsyncGenerator<RecordedCall[], void, undefined> {
+  const { read, offset, limit } = page;
+  const { accepts, budget } = plan;
+  const listed = plan.ids && new Set(plan.ids);
+  // A call whose value has just been recorded could be met a second time.
+  const known = new Set<string>();
+  let [toSkip, wanted, matched] = [offset, limit, 0];
+  for await (const ids of inOrder) {
+    for (const batch of inBatches(ids, maxBatchCalls)) {
+      const added = batch.filter((id) => !known.has(id));
+      budget.hold(added.length * bytesPerPlace);
+      for (const id of added) known.add(id);
+      const matching = await readMatching(database, plan, listed ? added.filter((id) => listed.has(id)) : added);
+      matched += matching.length;
+      // Without a test, the values of calls to skip need not be read.
+      const skipped = accepts ? 0 : Math.min(toSkip, matching.length);
+      toSkip -= skipped;
+      const places = accepts ? matching : matching.slice(skipped, skipped + wanted);
+      for await (const calls of readInOrder(database, plan, places, read)) {
+        const chosen = calls.slice(toSkip, toSkip + wanted);
+        toSkip = Math.max(0, toSkip - calls.length);
+        wanted -= chosen.length;
+        if (chosen.length > 0) yield chosen;
+        if (wanted === 0) return;
       }
-      if (known.size > maxInVain && matched < known.size / 100) {
-        yield* bySortedPlaces(database, plan, { ...page, offset: offset + limit - wanted, limit: wanted });
-        return;
-      }
+    }
+    if (known.size > maxInVain && matched < known.size / 100) {
+      yield* bySortedPlaces(database, plan, { ...page, offset: offset + limit - wanted, limit: wanted });
+      return;
     }
   }
 }
 
 /** Returns the places of those of some calls that satisfy the conditions of a plan, in the order of the calls. */
-async function readMatching(
-  database: Database,
-  { project_id, parts }: Plan,
-  ids: readonly string[],
-): Promise<Pick<SortableCall, 'id' | 'memory_bytes'>[]> {
+async function readMatching(database: Database, plan: Plan, ids: readonly string[]): Promise<FoundCall[]> {
   if (ids.length === 0) return [];
-  const rows = await database.read((transaction) => {
-    // Its limit keeps the engines from merging the inner query with the conditions, which would bring other indexes into play.
-    const some = selectByIds(transaction, 'calls', project_id, ids).selectAll().limit(ids.length);
-    return transaction.selectFrom(some.as('calls')).select(['id', 'memory_bytes']).where(joinParts(parts)).execute();
-  });
+  const rows = await database.read((transaction) => selectMatching(transaction, plan, ids).select(place).execute());
   const byId = new Map(rows.map((row) => [row.id, row]));
   return ids.flatMap((id) => byId.get(id) ?? []);
 }
 
+/** Selects those of some calls that satisfy the conditions of a plan. */
+function selectMatching(transaction: Transaction, { project_id, parts }: Plan, ids: readonly string[]) {
+  const some = selectByIds(transaction, 'calls', project_id, ids);
+  const others = parts.filter(({ about }) => about?.column !== 'project_id');
+  if (others.length === 0) return some;
+  // Its limit keeps the engines from merging the inner query with the conditions, which would bring other indexes into play.
+  return transaction.selectFrom(some.selectAll().limit(ids.length).as('calls')).where(joinParts(others));
+}
+
 /** Returns whether the index of operations serves a plan best: no condition has another index, which may find few calls. */
-function isServedByOperations({ parts }: Plan): boolean {
+function isServedByOperations({ parts, ids }: Plan): boolean {
   const served = ['project_id', 'op_name', 'started_at'];
-  return parts.every((part) => !hasIndex(part) || served.includes(part.about!.column));
+  return !ids && parts.every((part) => !hasIndex(part) || served.includes(part.about!.column));
 }
 
 /** Operations whose calls are read one after the other, before those of all others are sorted together. */
@@ -478,23 +583,7 @@ export async function countFoundCalls(
   limit: number,
   access: QueryAccess,
 ): Promise<number> {
-  const plan = await narrowed(database, planOf(database, selection, access), 'count');
-  return countRelated(database, plan, limit);
-}
-
-/** Maximum number of calls in some queues that are counted by their ids instead of all calls. */
-const maxListed = 100_000;
-
-/** Counts the calls of a plan, those in some queues in batches of their ids. A test of each call would read them in a worse order. */
-async function countRelated(database: Database, plan: Plan, limit: number): Promise<number> {
-  const related = plan.accepts ? undefined : await relatedIds(database, plan, maxListed);
-  if (!related) return countQuickly(database, plan, limit);
-  let count = 0;
-  for (const ids of inBatches([...new Set(related.ids)], maxSmall)) {
-    count += await countQuickly(database, withIds(database, plan, related.part, ids), limit - count);
-    if (count >= limit) break;
-  }
-  return count;
+  return countQuickly(database, await narrowed(database, planOf(database, selection, access), 'count'), limit);
 }
 
 /** Maximum number of conditions whose opposites are counted instead: each doubles the number of statements. */
@@ -507,7 +596,11 @@ const maxOpposites = 3;
 async function countQuickly(database: Database, plan: Plan, limit: number): Promise<number> {
   const slow = plan.parts.filter((part) => !hasIndex(part) && part.opposite && hasIndex(part.opposite));
   const [first] = slow;
-  const isAsFast = plan.accepts !== undefined || limit < Number.MAX_SAFE_INTEGER || slow.length > maxOpposites;
+  const isAsFast =
+    plan.accepts !== undefined ||
+    plan.ids !== undefined ||
+    limit < Number.MAX_SAFE_INTEGER ||
+    slow.length > maxOpposites;
   if (!first?.opposite || isAsFast) return countPlanned(database, plan, limit);
   const others = plan.parts.filter((part) => part !== first);
   const excluded = await countQuickly(database, { ...plan, parts: [...others, first.opposite] }, limit);
@@ -522,7 +615,7 @@ async function countPlanned(database: Database, plan: Plan, limit: number): Prom
     for await (const calls of inOrderOfStart(database, plan, scan, callIfAccepted(plan))) count += calls.length;
     return count;
   }
-  for await (const found of countInRanges(database, plan)) {
+  for await (const found of plan.ids ? countListed(database, plan, plan.ids) : countInRanges(database, plan)) {
     count += found;
     if (count >= limit) return limit;
   }
@@ -622,9 +715,8 @@ function isBeside(
 }
 
 /** Returns what to order calls by. With the index of start, SQLite would walk through all calls to find listed ids. */
-function startOf({ parts, isSmall }: Plan) {
-  const listsIds = parts.some(({ about }) => about?.column === 'id');
-  return listsIds || isSmall ? sql<string>`started_at || ''` : sql<string>`started_at`;
+function startOf(plan: Plan) {
+  return isById(plan) || plan.isSmall ? sql<string>`started_at || ''` : sql<string>`started_at`;
 }
 
 /**
@@ -694,40 +786,31 @@ async function comparedIfAccepted(plan: Plan, row: SizedRow): Promise<ComparedRe
   return accepts(record) ? record : undefined;
 }
 
+/** The place of a call in the order of start, with the values of all columns to read if they are short. */
+type FoundCall = Position & Pick<Tables['calls'], 'memory_bytes'>;
+const place = ['id', 'started_at', 'memory_bytes'] as const;
+
 /** Converts the rows of a plan, in the order of start. `convert` returns undefined for a row that the plan does not accept. */
 async function* inOrderOfStart<T>(
   database: Database,
   plan: Plan,
-  { direction, columns, offset, limit }: ScanOptions,
+  scan: ScanOptions,
   convert: (row: SizedRow) => Promise<T | undefined>,
 ): AsyncGenerator<T[], void, undefined> {
-  const { parts, accepts, budget, searchSize: size = new SearchSize(database) } = plan;
-  const hasShortOnly = !columns.some((column) => unlimitedColumns.includes(column));
+  const { accepts, budget, ids } = plan;
+  const { columns, offset, limit } = scan;
+  const hasShortOnly = !ids && !columns.some((column) => unlimitedColumns.includes(column));
   // If an index applies every condition, the database skips the first calls.
-  const skippedByDatabase = !accepts && !needsScan(plan) ? offset : 0;
+  const skippedByDatabase = !ids && !accepts && !needsScan(plan) ? offset : 0;
   let toSkip = offset - skippedByDatabase;
   let wanted = limit;
-  let after: Position | undefined;
-  while (wanted > 0) {
-    await nextTurn();
-    const maxFound = accepts ? maxBatchCalls : Math.min(toSkip + wanted, maxBatchCalls);
-    const { found, end } = await database.read((transaction) =>
-      size.timed(async () => {
-        const end = await endOfRange(transaction, plan, { direction, after }, size.calls);
-        const positions = transaction
-          .selectFrom('calls')
-          .select(['id', 'started_at', 'memory_bytes', ...(hasShortOnly ? columns : [])])
-          .where(conditionOf(parts, { direction, after, upTo: end }))
-          .orderBy(startOf(plan), direction)
-          .orderBy('id')
-          .limit(maxFound)
-          .offset(after ? 0 : skippedByDatabase);
-        return { found: await positions.execute(), end };
-      }),
-    );
+  const batches = ids
+    ? listedInOrderOfStart(database, plan, ids, scan)
+    : foundInOrderOfStart(database, plan, scan, { columns: hasShortOnly ? columns : [], skippedByDatabase });
+  for await (const found of batches) {
     // Without a test, the values of calls to skip need not be read.
     const skipped = accepts ? 0 : Math.min(toSkip, found.length);
-    const remaining = found.slice(skipped);
+    const remaining = accepts ? found : found.slice(skipped, skipped + wanted);
     toSkip -= skipped;
     for (const batch of hasShortOnly ? [remaining] : inBatchesBySize(remaining, maxBatchBytes, memoryOf)) {
       const bytes = hasShortOnly ? 0 : totalMemoryOf(batch);
@@ -746,8 +829,89 @@ async function* inOrderOfStart<T>(
       budget.release(bytes);
       if (wanted === 0) return;
     }
+  }
+}
+
+/** Finds the calls that satisfy the conditions of a plan, in the order of start, in batches. */
+async function* foundInOrderOfStart(
+  database: Database,
+  plan: Plan,
+  { direction, offset, limit }: ScanOptions,
+  { columns, skippedByDatabase }: { columns: readonly CallColumn[]; skippedByDatabase: number },
+): AsyncGenerator<FoundCall[], void, undefined> {
+  const { parts, accepts, searchSize: size = new SearchSize(database) } = plan;
+  let wanted = offset - skippedByDatabase + limit;
+  let after: Position | undefined;
+  while (wanted > 0) {
+    await nextTurn();
+    const maxFound = accepts ? maxBatchCalls : Math.min(wanted, maxBatchCalls);
+    const { found, end } = await database.read((transaction) =>
+      size.timed(async () => {
+        const end = await endOfRange(transaction, plan, { direction, after }, size.calls);
+        const positions = transaction
+          .selectFrom('calls')
+          .select(['id', 'started_at', 'memory_bytes', ...columns])
+          .where(conditionOf(parts, { direction, after, upTo: end }))
+          .orderBy(startOf(plan), direction)
+          .orderBy('id')
+          .limit(maxFound)
+          .offset(after ? 0 : skippedByDatabase);
+        return { found: await positions.execute(), end };
+      }),
+    );
+    if (!accepts) wanted -= found.length;
+    yield found;
     after = found.length === maxFound ? found.at(-1) : end;
     if (!after) return;
+  }
+}
+
+/** Number of listed calls that one statement looks up. */
+const idsPerLookUp = 5000;
+
+/** Finds the first of some calls that satisfy the conditions of a plan, and yields them in the order of start, in batches. */
+async function* listedInOrderOfStart(
+  database: Database,
+  plan: Plan,
+  ids: readonly string[],
+  { direction, offset, limit }: ScanOptions,
+): AsyncGenerator<FoundCall[], void, undefined> {
+  const maxFound = plan.accepts ? Number.MAX_SAFE_INTEGER : offset + limit;
+  const found: FoundCall[] = [];
+  for (const batch of inBatches(ids, idsPerLookUp)) {
+    await nextTurn();
+    const first = await database.read((transaction) =>
+      selectMatching(transaction, plan, batch)
+        .select(place)
+        // An index of start would have the other calls too.
+        .orderBy(sql`started_at || ''`, direction)
+        .orderBy('id')
+        .limit(Math.min(maxFound, batch.length))
+        .execute(),
+    );
+    found.push(...first);
+  }
+  const sign = direction === 'asc' ? 1 : -1;
+  const order = (a: FoundCall, b: FoundCall): number =>
+    a.started_at === b.started_at ? (a.id < b.id ? -1 : 1) : a.started_at < b.started_at ? -sign : sign;
+  yield* inBatches(found.sort(order).slice(0, maxFound), maxBatchCalls);
+}
+
+/** Counts those of some calls that satisfy the conditions of a plan, in batches. */
+async function* countListed(
+  database: Database,
+  plan: Plan,
+  ids: readonly string[],
+): AsyncGenerator<number, void, undefined> {
+  for (const batch of inBatches(ids, idsPerLookUp)) {
+    await nextTurn();
+    const { count } = await database.read((transaction) =>
+      selectMatching(transaction, plan, batch)
+        .select(({ fn }) => fn.countAll<number>().as('count'))
+        .executeTakeFirstOrThrow(),
+    );
+    // PostgreSQL's driver returns counts as strings.
+    yield Number(count);
   }
 }
 

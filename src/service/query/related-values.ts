@@ -1,10 +1,14 @@
 import { callReference } from '../../contract/references.ts';
+import { inBatchesBySize } from '../../core/in-batches.ts';
 import { parseStoredJson } from '../../core/json/exact-number.ts';
+import { nextTurn } from '../../core/turns.ts';
 import type { RequestBudget } from '../request-budget.ts';
-import type { Database } from '../storage/database.ts';
+import type { Database, Transaction } from '../storage/database.ts';
+import { type Tables, tables } from '../storage/database-tables.ts';
+import { type FeedbackPosition, feedbackOrder, isAfterFeedback } from '../storage/feedback-order.ts';
 import { inChunks } from '../storage/in-chunks.ts';
 import { totalMemoryOf } from '../storage/memory-bytes.ts';
-import { feedbackPath, queuePath, type Related } from './condition.ts';
+import { ComparedRecord, feedbackPath, queuePath, type Related } from './condition.ts';
 
 /** Reads what conditions and sort keys look for beside a call: the feedback on it, and the queues that hold it. */
 export interface RelatedValues {
@@ -88,4 +92,121 @@ export function relatedValues(
     },
     of: ofCall,
   };
+}
+
+/** Returns whether a project has more than `max` feedbacks of a type; `*` stands for any. */
+export async function hasMuchFeedback(
+  database: Database,
+  project_id: string,
+  type: string,
+  max: number,
+): Promise<boolean> {
+  const row = await database.read((transaction) =>
+    onCalls(transaction, project_id, type).select('id').limit(1).offset(max).executeTakeFirst(),
+  );
+  return row !== undefined;
+}
+
+/** Number of feedbacks that are read at once, and of the bytes up to which a payload is read with the others. */
+const feedbackPerRead = 2000;
+const maxSmallBytes = 8 * 1024;
+/** Maximum memory of the feedback that is parsed at once, in bytes. */
+const maxParsedBytes = 16 * 1024 * 1024;
+
+type FeedbackRow = Tables['feedback'];
+
+/**
+ * Yields the ids of a project's calls with feedback of a type, each with a record of that feedback alone, in batches, whose memory
+ * the budget holds until the next one.
+ * @param paths the paths that are read of the records, which need not have other members.
+ * @throws Refusal 413 for feedback that takes too much work.
+ */
+export async function* readFeedbackByCall(
+  database: Database,
+  { project_id, type, paths }: { project_id: string; type: string; paths: readonly string[] },
+  budget: RequestBudget,
+): AsyncGenerator<[callId: string, ComparedRecord][], void, undefined> {
+  const idAt = callReference(project_id, '').length;
+  const members = paths.map((path) => feedbackPath(path)?.path.split('.', 1)[0]);
+  // Each column that is read takes time.
+  const read = otherColumns.filter((column) => column === 'feedback_type' || members.includes(column));
+  let ofCall: FeedbackWithPayload[] = [];
+  let heldBytes = 0;
+  for (let after: FeedbackPosition | undefined, hasMore = true; hasMore; ) {
+    await nextTurn();
+    const rows = await database.read((transaction) => {
+      let next = onCalls(transaction, project_id, type, after)
+        .select([...feedbackOrder, ...read, 'memory_bytes'])
+        .select((eb) =>
+          eb.case().when('memory_bytes', '<=', maxSmallBytes).then(eb.ref('payload')).end().as('payload'),
+        );
+      for (const column of feedbackOrder) next = next.orderBy(column);
+      return next.limit(feedbackPerRead).execute();
+    });
+    hasMore = rows.length === feedbackPerRead;
+    after = rows.at(-1);
+    for (const batch of inBatchesBySize(rows, maxParsedBytes, ({ memory_bytes }) => memory_bytes)) {
+      const bytes = totalMemoryOf(batch);
+      await budget.reserve(bytes);
+      heldBytes += bytes;
+      await budget.parse(bytes);
+      const records: [string, ComparedRecord][] = [];
+      for (const { payload, ...row } of batch) {
+        if (ofCall[0] && ofCall[0].weave_ref !== row.weave_ref) {
+          records.push([ofCall[0].weave_ref.slice(idAt), recordOf(ofCall)]);
+          ofCall = [];
+        }
+        const whole = payload ?? (await readPayload(database, project_id, row));
+        // It may have been deleted meanwhile.
+        if (whole !== undefined) ofCall.push({ ...row, payload: whole });
+      }
+      yield records;
+      const keptBytes = totalMemoryOf(ofCall);
+      budget.release(heldBytes - keptBytes);
+      heldBytes = keptBytes;
+    }
+  }
+  if (ofCall[0]) yield [[ofCall[0].weave_ref.slice(idAt), recordOf(ofCall)]];
+}
+
+type FeedbackWithPayload = FeedbackPosition & Pick<FeedbackRow, 'memory_bytes' | 'payload'>;
+
+const otherColumns = Object.keys(tables.feedback.columns).filter(
+  (column): column is Exclude<keyof FeedbackRow, keyof FeedbackWithPayload> =>
+    ![...feedbackOrder, 'memory_bytes', 'payload'].includes(column),
+);
+
+/** Returns the record of a call's feedback, of which the latest counts. */
+function recordOf(oldestFirst: readonly FeedbackWithPayload[]): ComparedRecord {
+  const feedback = oldestFirst.map((row) => Object.assign(row, { payload: parseStoredJson(row.payload) }));
+  return new ComparedRecord({}, { feedback: feedback.reverse(), queueIds: [] });
+}
+
+/** Selects the feedback of a type on a project's calls, all of it or what comes after some. */
+function onCalls(transaction: Transaction, project_id: string, type: string, after?: FeedbackPosition) {
+  const prefix = callReference(project_id, '');
+  const feedback = transaction
+    .selectFrom('feedback')
+    .where('project_id', '=', project_id)
+    .where('weave_ref', '<', `${prefix.slice(0, -1)}0`)
+    // Given both limits, SQLite would use the wider one.
+    .where(after ? isAfterFeedback(after) : (eb) => eb('weave_ref', '>', prefix));
+  return type === '*' ? feedback : feedback.where('feedback_type', '=', type);
+}
+
+async function readPayload(
+  database: Database,
+  project_id: string,
+  { id, wb_user_id }: FeedbackPosition,
+): Promise<string | undefined> {
+  const row = await database.read((transaction) =>
+    transaction
+      .selectFrom('feedback')
+      .select('payload')
+      .where('project_id', '=', project_id)
+      .where('id', '=', id)
+      .where('wb_user_id', '=', wb_user_id)
+      .executeTakeFirst(),
+  );
+  return row?.payload;
 }

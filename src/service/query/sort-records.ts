@@ -21,7 +21,7 @@ export function sortValueOf(value: unknown): SortValue {
 }
 
 /** Returns a text that compares with others as their bytes in UTF-8 do, which is the order of the database engines. */
-function inByteOrder(text: string): string {
+export function inByteOrder(text: string): string {
   return text.replaceAll(/[\ud800-\uffff]/g, (unit) => {
     const code = unit.charCodeAt(0);
     // Half characters come after all others.

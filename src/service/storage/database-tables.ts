@@ -292,6 +292,9 @@ export const tables = {
         feedback_by_call: '(project_id, weave_ref, created_at, id)',
         // Holds the whole order, so that a page of the feedback of a queue is read without sorting all of it.
         feedback_by_queue: '(project_id, queue_id, created_at, id, wb_user_id)',
+        // Have the feedback of a call side by side: for queries of calls by feedback of a type, and for summaries of queues.
+        feedback_by_queue_and_call: '(project_id, queue_id, weave_ref, created_at, id, wb_user_id)',
+        feedback_by_type: '(project_id, feedback_type, weave_ref, created_at, id, wb_user_id)',
       },
     },
   ),

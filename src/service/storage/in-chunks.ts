@@ -22,8 +22,8 @@ export function isPostgres(transaction: Transaction): boolean {
 }
 
 /**
- * Selects the rows of a project with some ids, of which there are no more than {@link inChunks} has in a chunk. PostgreSQL is made
- * to look up each id: its statistics know too little of a new project, so it would read the whole project for a list of ids.
+ * Selects the rows of a project with some ids. PostgreSQL is made to look up each id: its statistics know too little of a new
+ * project, so it would read the whole project for a list of ids.
  */
 export function selectByIds<Table extends 'calls' | 'early_call_ends' | 'deleted_calls'>(
   transaction: Transaction,
@@ -40,7 +40,10 @@ export function selectByIds<Table extends 'calls' | 'early_call_ends' | 'deleted
           Tables['deleted_calls']
         >`(select ${sql.ref(table)}.* from ${wanted} cross join lateral (${row}) as ${sql.ref(table)})`.as(ofTable),
       )
-    : transaction.selectFrom(ofTable).where('project_id', '=', project_id).where('id', 'in', ids);
+    : transaction
+        .selectFrom(ofTable)
+        .where('project_id', '=', project_id)
+        .where('id', 'in', sql<string>`(select value from json_each(${JSON.stringify(ids)}))`);
   return rows as unknown as SelectQueryBuilder<Tables, Table, object>;
 }
 

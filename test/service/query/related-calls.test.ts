@@ -1,3 +1,4 @@
+import { sql } from 'kysely';
 import { beforeAll, describe, expect, it } from 'vitest';
 import { openDatabase } from '../../../src/service/storage/open-database.ts';
 import { basic, startTestService } from '../../support/embedded-service.ts';
@@ -12,15 +13,16 @@ async function send(path: string, body: object): Promise<unknown> {
   return response.body;
 }
 
+async function idsOf(query: object): Promise<string> {
+  const lines = (await send('/calls/stream_query', { columns: ['id'], ...query })) as string;
+  const rows = lines.split('\n').slice(0, -1);
+  return rows.map((line) => JSON.parse(line).id).join('');
+}
+
 async function matching($expr: object): Promise<string> {
-  const sort_by = [{ field: 'started_at', direction: 'desc' }];
-  const lines = (await send('/calls/stream_query', { query: { $expr }, sort_by, columns: ['id'] })) as string;
-  const ids = lines
-    .split('\n')
-    .slice(0, -1)
-    .map((line) => JSON.parse(line).id);
+  const ids = await idsOf({ query: { $expr }, sort_by: [{ field: 'started_at', direction: 'desc' }] });
   expect(await send('/calls/query_stats', { query: { $expr } })).toMatchObject({ count: ids.length });
-  return ids.join('');
+  return ids;
 }
 
 const onCall = (id: string, feedback_type: string, payload: object, project = project_id) => ({
@@ -50,7 +52,7 @@ await send('/feedback/batch/create', {
   batch: [
     onCall('a', 'quality', { value: 3, text: 'good' }),
     onCall('b', 'quality', { value: 5, text: 'better' }),
-    onCall('c', 'quality', { text: null }),
+    onCall('c', 'quality', { text: 'x'.repeat(20_000) }),
     onCall('d', 'other', { value: 3 }),
     // On no call of the project.
     onCall('e', 'quality', { value: 3 }, 'team/elsewhere'),
@@ -63,21 +65,17 @@ const is = (value: unknown) => ({ $literal: value });
 const to = (type: string, path: string) => ({ $convert: { input: get(path), to: type } });
 const value = to('double', 'quality].payload.value');
 
-// More than 5,000 are not listed before the calls are read.
-describe.each([0, 5001])('conditions on feedback, with %i more', (count) => {
+// More than 200,000 are not read before the calls are.
+describe.each([0, 5001, 200_001])('feedback in queries of calls, with %i more on unknown calls', (count) => {
   beforeAll(async () => {
     const database = await openDatabase(service.data);
-    const columns = { project_id, feedback_type: 'quality', payload: '{"value":9}', wb_user_id: 'alice' };
-    for (let first = 0; first < count; first += 1000) {
-      const rows = Array.from({ length: Math.min(1000, count - first) }, (_, index) => ({
-        ...columns,
-        id: `more-${first + index}`,
-        weave_ref: `weave:///${project_id}/call/x${first + index}`,
-        created_at: '2026-01-01T00:00:00.000Z',
-        memory_bytes: 100,
-      }));
-      await database.write((transaction) => transaction.insertInto('feedback').values(rows).execute());
-    }
+    const insert = sql`
+      insert into feedback (project_id, id, weave_ref, feedback_type, payload, created_at, wb_user_id, memory_bytes)
+      with recursive numbers(n) as (select 1 union all select n + 1 from numbers where n < ${sql.lit(count)})
+      select ${project_id}, 'more-' || n, ${`weave:///${project_id}/call/x`} || n, 'quality', '{"value":9}',
+        '2026-01-01T00:00:00.000Z', 'alice', 100 from numbers where ${sql.lit(count)} > 0
+      on conflict do nothing`;
+    await database.write((transaction) => insert.execute(transaction));
     await database.close();
   });
 
@@ -90,6 +88,7 @@ describe.each([0, 5001])('conditions on feedback, with %i more', (count) => {
     ['any type', { $eq: [to('double', '*].payload.value'), is(3)] }, 'da'],
     ['a type without feedback', { $eq: [get('none].payload.value'), is('x')] }, ''],
     ['text', { $contains: { input: get('quality].payload.text'), substr: is('o') } }, 'a'],
+    ['text of a large value', { $contains: { input: get('quality].payload.text'), substr: is('xx') } }, 'c'],
     ['text that every value contains', { $contains: { input: get('quality].payload.text'), substr: is('') } }, 'edcba'],
     ['a value that exists', { $eq: [to('exists', 'quality].payload.value'), is(true)] }, 'ba'],
     ['a value that is missing', { $eq: [to('exists', 'quality].payload.value'), is(false)] }, 'edc'],
@@ -99,6 +98,30 @@ describe.each([0, 5001])('conditions on feedback, with %i more', (count) => {
     ['an operation too', { $and: [{ $gte: [value, is(3)] }, { $eq: [{ $getField: 'op_name' }, is('ask')] }] }, 'b'],
   ])('find %s', async (_, expression, ids) => {
     expect(await matching(expression)).toBe(ids);
+  });
+
+  it.each([
+    ['the smallest value first', 'asc', {}, 'abcde'],
+    ['the largest value first', 'desc', {}, 'bacde'],
+    ['a page of them', 'desc', { offset: 1, limit: 3 }, 'acd'],
+    ['those of an operation', 'asc', { filter: { op_names: ['answer'] } }, 'acde'],
+    ['those that the same feedback matches', 'desc', { query: { $expr: { $gte: [value, is(3)] } } }, 'ba'],
+    [
+      'those that other feedback matches',
+      'desc',
+      { query: { $expr: { $eq: [get('other].feedback_type'), is('other')] } } },
+      'd',
+    ],
+  ])('sort calls by a value, the ones without it last: %s', async (_, direction, query, ids) => {
+    expect(await idsOf({ sort_by: [{ field: 'feedback.[quality].payload.value', direction }], ...query })).toBe(ids);
+  });
+
+  it('take the latest feedback that has the member', async () => {
+    await send('/feedback/create', onCall('b', 'quality', { value: 2 }));
+    await send('/feedback/create', onCall('b', 'quality', { text: 'no value' }));
+    expect(await matching({ $lte: [value, is(2)] })).toBe('b');
+    expect(await idsOf({ sort_by: [{ field: 'feedback.[quality].payload.value', direction: 'desc' }] })).toBe('abcde');
+    await send('/feedback/create', onCall('b', 'quality', { value: 5, text: 'better' }));
   });
 });
 
