@@ -36,7 +36,7 @@ const hasText = (text) => ({
 const hasValue = (value) => ({ $eq: [field(`feedback.[${judgementType}].payload.value`), literal(value)] });
 
 /** Requests by what they ask for. They need the calls that were recorded first, last and in the middle, and two queues. */
-function casesOf({ oldest, newest, middle, few, many }) {
+function casesOf({ oldest, newest, middle, few, many, judged }) {
   const stream = (request) => ({ path: '/calls/stream_query', body: { project_id, ...request } });
   // The default fields of the tool query_calls.
   const columns = ['op_name', 'started_at', 'exception', 'inputs', 'output'];
@@ -99,18 +99,18 @@ function casesOf({ oldest, newest, middle, few, many }) {
       query: { $expr: { $not: [hasNoError] } },
     }),
     'newest 21 of a queue with 100 calls': matching(isIn(few)),
-    'newest 21 of a queue with 100,000 calls': matching(isIn(many)),
-    'count of a queue with 100,000 calls': count({ query: { $expr: isIn(many) } }),
-    'newest 21 with a judgement that a tenth of 100,000 has': matching(hasValue('rare')),
-    'newest 21 with a judgement that most of 100,000 have': matching(hasValue('common')),
+    [`newest 21 of a queue with ${judged} calls`]: matching(isIn(many)),
+    [`count of a queue with ${judged} calls`]: count({ query: { $expr: isIn(many) } }),
+    [`newest 21 with a judgement that a tenth of ${judged} has`]: matching(hasValue('rare')),
+    [`newest 21 with a judgement that most of ${judged} have`]: matching(hasValue('common')),
     'newest 21 with a judgement that none has': matching(hasValue('unknown')),
-    'count with a judgement that a tenth of 100,000 has': count({ query: { $expr: hasValue('rare') } }),
-    'count with a judgement that most of 100,000 have': count({ query: { $expr: hasValue('common') } }),
+    [`count with a judgement that a tenth of ${judged} has`]: count({ query: { $expr: hasValue('rare') } }),
+    [`count with a judgement that most of ${judged} have`]: count({ query: { $expr: hasValue('common') } }),
     'sorted by judgement, first 21': page({
       sort_by: [{ field: `feedback.[${judgementType}].payload.value`, direction: 'asc' }],
     }),
     'totals by operation (query_calls)': { path: '/calls/totals', body: { project_id } },
-    'first 50 items of a queue with 100,000': {
+    [`first 50 items of a queue with ${judged}`]: {
       path: `/annotation_queues/${many}/items/query`,
       body: { project_id, limit: 50 },
     },
@@ -119,7 +119,7 @@ function casesOf({ oldest, newest, middle, few, many }) {
       path: '/feedback/query',
       body: { ...feedback({ $eq: [field('feedback_type'), literal(judgementType)] }).body, ...newestFeedback },
     },
-    'summary of 100,000 items with 100,000 judgements (summarize_queue)': {
+    [`summary of ${judged} items with ${judged} judgements (summarize_queue)`]: {
       path: `/annotation_queues/${many}/items/summary`,
       body: { project_id, judgement_types: ['wandb.annotation.'] },
     },
@@ -202,7 +202,7 @@ async function judge(ask, calls, log) {
     await post('/feedback/batch/create', { batch });
   }
   log(`recording: ${ids.length.toLocaleString('en')} judgements`);
-  return { few, many };
+  return { few, many, judged: ids.length.toLocaleString('en') };
 }
 
 /** Returns calls a second between two shares of all calls. */
