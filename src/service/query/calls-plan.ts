@@ -156,14 +156,17 @@ export async function narrowPlan(database: Database, plan: CallsPlan, purpose: '
 
 /** Replaces conditions on the feedback of one type by the ids of the calls that satisfy them; undefined without one, or if there is much feedback. */
 async function withFeedback(database: Database, plan: CallsPlan): Promise<CallsPlan | undefined> {
-  const { project_id, budget, tests } = plan;
+  const { project_id, budget, tests, scans } = plan;
   const type = tests.map(feedbackTypeOf).find((read) => read !== undefined);
   if (type === undefined || (await hasMuchFeedback(database, project_id, type, maxListed))) return undefined;
   const replaced = tests.filter((test) => feedbackTypeOf(test) === type);
   const { accepts, parts, paths } = allOf(replaced);
   const ids: string[] = [];
-  for await (const records of readFeedbackByCall(database, { project_id, type, paths }, budget)) {
-    for (const [id, record] of records) if (accepts(record)) ids.push(id);
+  for await (const calls of readFeedbackByCall(database, { project_id, type, paths }, budget)) {
+    for (const { call_id, record, bytes } of calls) {
+      await budget.scan(bytes, scans);
+      if (accepts(record)) ids.push(call_id);
+    }
   }
   const rest = tests.filter((test) => !replaced.includes(test));
   const others = plan.parts.filter((part) => !parts.includes(part));

@@ -158,16 +158,13 @@ async function* idsByFeedback(
   key: SortedFeedback,
 ): AsyncGenerator<string[], void, undefined> {
   const places: { id: string; values: [SortValue] }[] = [];
-  for await (const records of readFeedbackByCall(
-    database,
-    { project_id, type: key.type, paths: [key.field] },
-    budget,
-  )) {
-    for (const [id, record] of records) {
+  for await (const calls of readFeedbackByCall(database, { project_id, type: key.type, paths: [key.field] }, budget)) {
+    for (const { call_id, record, bytes } of calls) {
+      await budget.scan(bytes, 1);
       const value = sortValueOf(record.valueAt(key.field));
       if (value === undefined) continue;
       budget.hold(bytesPerPlace + (typeof value === 'string' ? value.length : 0), 'sort by a smaller member');
-      places.push({ id, values: [value] });
+      places.push({ id: call_id, values: [value] });
     }
   }
   places.sort((a, b) => compareValues(a.values, b.values, [key]) || (a.id < b.id ? -1 : 1));

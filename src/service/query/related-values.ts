@@ -115,9 +115,15 @@ const maxParsedBytes = 16 * 1024 * 1024;
 
 type FeedbackRow = Tables['feedback'];
 
+/** A call, a record of its feedback of a type alone, and the memory of that, in bytes. */
+interface FeedbackOnCall {
+  call_id: string;
+  record: ComparedRecord;
+  bytes: number;
+}
+
 /**
- * Yields the ids of a project's calls with feedback of a type, each with a record of that feedback alone, in batches, whose memory
- * the budget holds until the next one.
+ * Yields a project's calls with feedback of a type, in batches, whose memory the budget holds until the next one.
  * @param paths the paths that are read of the records, which need not have other members.
  * @throws Refusal 413 for feedback that takes too much work.
  */
@@ -125,7 +131,7 @@ export async function* readFeedbackByCall(
   database: Database,
   { project_id, type, paths }: { project_id: string; type: string; paths: readonly string[] },
   budget: RequestBudget,
-): AsyncGenerator<[callId: string, ComparedRecord][], void, undefined> {
+): AsyncGenerator<FeedbackOnCall[], void, undefined> {
   const idAt = callReference(project_id, '').length;
   const members = paths.map((path) => feedbackPath(path)?.path.split('.', 1)[0]);
   // Each column that is read takes time.
@@ -150,23 +156,23 @@ export async function* readFeedbackByCall(
       await budget.reserve(bytes);
       heldBytes += bytes;
       await budget.parse(bytes);
-      const records: [string, ComparedRecord][] = [];
+      const calls: FeedbackOnCall[] = [];
       for (const { payload, ...row } of batch) {
         if (ofCall[0] && ofCall[0].weave_ref !== row.weave_ref) {
-          records.push([ofCall[0].weave_ref.slice(idAt), recordOf(ofCall)]);
+          calls.push(onCallOf(ofCall, idAt));
           ofCall = [];
         }
         const whole = payload ?? (await readPayload(database, project_id, row));
         // It may have been deleted meanwhile.
         if (whole !== undefined) ofCall.push({ ...row, payload: whole });
       }
-      yield records;
+      yield calls;
       const keptBytes = totalMemoryOf(ofCall);
       budget.release(heldBytes - keptBytes);
       heldBytes = keptBytes;
     }
   }
-  if (ofCall[0]) yield [[ofCall[0].weave_ref.slice(idAt), recordOf(ofCall)]];
+  if (ofCall[0]) yield [onCallOf(ofCall, idAt)];
 }
 
 type FeedbackWithPayload = FeedbackPosition & Pick<FeedbackRow, 'memory_bytes' | 'payload'>;
@@ -176,10 +182,14 @@ const otherColumns = Object.keys(tables.feedback.columns).filter(
     ![...feedbackOrder, 'memory_bytes', 'payload'].includes(column),
 );
 
-/** Returns the record of a call's feedback, of which the latest counts. */
-function recordOf(oldestFirst: readonly FeedbackWithPayload[]): ComparedRecord {
+function onCallOf(oldestFirst: readonly FeedbackWithPayload[], idAt: number): FeedbackOnCall {
   const feedback = oldestFirst.map((row) => Object.assign(row, { payload: parseStoredJson(row.payload) }));
-  return new ComparedRecord({}, { feedback: feedback.reverse(), queueIds: [] });
+  return {
+    call_id: oldestFirst[0]!.weave_ref.slice(idAt),
+    // The latest feedback counts.
+    record: new ComparedRecord({}, { feedback: feedback.reverse(), queueIds: [] }),
+    bytes: totalMemoryOf(oldestFirst),
+  };
 }
 
 /** Selects the feedback of a type on a project's calls, all of it or what comes after some. */
