@@ -127,9 +127,8 @@ describe.skipIf(!hasChromium)('boards of several people on one queue', () => {
     await call('update_queue_items', byAgent, environmentOf('cody'));
     const ada = await openBoard(environmentOf('ada'));
     await says(ada, 'The other items are judged, or with someone else now.');
-    const end = ada.locator('.end');
-    await end.getByText('You have judged none yourself.').waitFor();
-    expect(await end.locator('h2, p').allInnerTexts()).toEqual([
+    await ada.getByText('You have judged none yourself.').waitFor();
+    expect(await ada.locator('.end h2, .end p').allInnerTexts()).toEqual([
       'The other items are judged, or with someone else now',
       'You have judged none yourself.',
     ]);

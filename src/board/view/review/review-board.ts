@@ -455,7 +455,7 @@ export class Board extends View<ReviewState> {
       // Whoever has judged nothing here yet reads them first, also where an agent of the account has judged.
       const isBegun = page.queue.total !== toDoOf(page.queue);
       this.update((state) => ({ ...state, isGuided: guided == null ? !isBegun : guided === 'open' }));
-      if (guided == null && isBegun) void this.#countJudged(true);
+      if (page.queue.guidelines && guided == null && isBegun) void this.#countJudged(true);
       void this.#restore();
     } else this.update(withRestored, this.#store.read());
     if (page.items.length === 0) void this.#countJudged();
