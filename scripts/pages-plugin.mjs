@@ -60,9 +60,9 @@ async function bundled(file) {
     metafile: true,
     plugins: [parserOnly],
     charset: 'utf8',
-    // Short names for what is private to the Markdown parser and to Preact; _meta is a member of results.
+    // Short names for what is private to packages, and for the state of the page; _meta is a member of results.
     mangleProps:
-      /^_|Nonspace|Offset$|^(currentLine|closeUnmatchedBlocks|partiallyConsumedTab|acceptsLines|canContain|last(LineLength|MatchedContainer)|inlineParser|allClosed|oldtip|refmap|(num|orig)delims|can_(open|close)|(remove|handle|previous)(Delim|Bracket)\w*|processEmphasis|parse(Link|Close|Open|Back|Auto|Html|Ref|Ent|Inl|New|Bang|Str)\w*|delimiters|brackets|incorporateLine|finalize|entering|addChild|addLine|indented|subject|bulletChar|processInlines|insertAfter|unlink|lineNumber|listData)$/,
+      /^_|^(is(Alone|Asking|Busy|Chat|Current|Guided|Keeping|List|LoadingMore|Rereading|Selected|Writing|Written)|has(Next|SingleKeys)|can(Retry|Write)|load(Further|Given|More|Wholes?)|toggle(Guidelines|List|Selection)|setCurrent|announce(Failure)?|writeOrAsk|callTool|tellModel|keptSentence|takeBack|moveActive|cards|wholes|asOf|on(Give|Type)|setSize|reread|addField|draft)$|Nonspace|Offset$|^(currentLine|closeUnmatchedBlocks|partiallyConsumedTab|acceptsLines|canContain|last(LineLength|MatchedContainer)|inlineParser|allClosed|oldtip|refmap|(num|orig)delims|can_(open|close)|(remove|handle|previous)(Delim|Bracket)\w*|processEmphasis|parse(Link|Close|Open|Back|Auto|Html|Ref|Ent|Inl|New|Bang|Str)\w*|delimiters|brackets|incorporateLine|finalize|entering|addChild|addLine|indented|subject|bulletChar|processInlines|insertAfter|unlink|lineNumber|listData|lastComponent|previousComponent|oneChangePerToken|maxEditLength|oldPos)$/,
     reserveProps: /^(_meta|lineOffset|next_offset|offset)$/,
     format: 'iife',
     // The browsers that MCP clients embed, and those of people, have had these features since 2023.

@@ -52,8 +52,9 @@ const itemStats = z.looseObject({
   queue_id: z.string(),
   total_items: z.int(),
   completed_items: z.int(),
-  // The public service does not send it.
+  // The public service sends neither.
   own_completed_items: z.int().optional(),
+  annotator_user_id: z.string().optional(),
 });
 const readQueueResponse = z.looseObject({ queue });
 
@@ -78,7 +79,9 @@ export const queueEndpoints = {
       include_own_state: z
         .boolean()
         .optional()
-        .describe('Add own_completed_items: those that the caller has finished.'),
+        .describe(
+          'Add own_completed_items, those that the caller has finished, and annotator_user_id, the name of the caller.',
+        ),
     }),
     response: z.looseObject({ stats: z.array(itemStats) }),
   }),

@@ -2,6 +2,7 @@ import { HeddleError } from '../core/errors.ts';
 import { inBatches } from '../core/in-batches.ts';
 import { ownMember } from '../core/json/member-at.ts';
 import { readCalls } from '../records/read-calls.ts';
+import { operationName } from '../records/unknown-operation.ts';
 import { valuesAt } from '../text/call-values.ts';
 import { csvLine } from '../text/csv-line.ts';
 import { byCall, goldJudgementsOf, judgementsOf, latestJudgements, notesOf, readFeedback } from './judgements.ts';
@@ -107,6 +108,8 @@ export async function* exportedJudgements(
           lines.push(`${JSON.stringify({ ...exported, ...(values && { call_values: callValues }) })}\n`);
           continue;
         }
+        // A table with a line for each item is for people.
+        if (wide) exported.call_op_name = operationName(item.call_op_name);
         const cells = members.map((name) => ownMember(exported, name));
         const { line, changed } = csvLine([...cells, ...paths.map((path) => ownMember(callValues, path))]);
         defused += changed;

@@ -5,7 +5,7 @@ import { callIdOf } from '../contract/references.ts';
 import { fitsSchema } from '../core/json/json-schema.ts';
 import { ownMember } from '../core/json/member-at.ts';
 import { isOwn, learnAccount } from './authorship.ts';
-import { judgementsOf, latestJudgements, notesOf, readFeedbackOnCalls } from './judgements.ts';
+import { judgementsOf, latestJudgements, notesOf } from './judgements.ts';
 import type { QueueAccess } from './queue-access.ts';
 import type { QueueField } from './queue-fields.ts';
 
@@ -21,14 +21,14 @@ export const ownFeedback = z.object({
 export type OwnFeedback = z.output<typeof ownFeedback>;
 export type Suggestion = NonNullable<OwnFeedback['suggestions']>[number];
 
-/** Reads what the annotator has judged and noted in the queue, and what scorers suggest, by recorded call. */
-export async function readOwnFeedback(
+/** Returns what the annotator has judged and noted in the queue, and what scorers suggest, by recorded call. */
+export async function ownFeedbackIn(
+  feedback: readonly StoredFeedback[],
   callIds: readonly string[],
   queue: QueueAccess,
   fields: readonly QueueField[],
 ): Promise<Map<string, OwnFeedback>> {
-  if (callIds.length === 0) return new Map();
-  const feedback = await readFeedbackOnCalls(queue, callIds);
+  if (feedback.length === 0) return new Map();
   const inQueue = feedback.filter(({ queue_id }) => queue_id === queue.id);
   const judgements = judgementsOf(inQueue);
   learnAccount(judgements, await queue.service.accountTag(), queue);

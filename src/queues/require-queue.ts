@@ -30,16 +30,17 @@ export async function requireQueue(id: string, project: string, service: Service
   return (await readQueue(id, project, service)).queue;
 }
 
-/** Reads a queue and the numbers of its items. @throws HeddleError as {@link requireQueue} does. */
+/** Reads a queue and the numbers of its items, and learns who the account is. @throws HeddleError as {@link requireQueue} does. */
 export async function requireQueueWithStats(
   queueId: string,
   project_id: string,
   service: ServiceClient,
 ): Promise<{ queue: Queue; stats: ResultOf<'queueStats'>['stats'][number] | undefined }> {
-  const { queue, stats } = await readQueue(queueId, project_id, service, { include_stats: 'true' });
-  if (stats) return { queue, stats };
+  const { queue, stats: ofQueue } = await readQueue(queueId, project_id, service, { include_stats: 'true' });
   const body = { project_id, queue_ids: [queueId], include_own_state: true };
-  return { queue, stats: (await service.call('queueStats', { body })).stats[0] };
+  const stats = ofQueue ?? (await service.call('queueStats', { body })).stats[0];
+  service.facts.userId ??= stats?.annotator_user_id;
+  return { queue, stats };
 }
 
 async function readQueue(

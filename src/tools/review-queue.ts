@@ -1,7 +1,9 @@
 import * as z from 'zod';
 import { withFallback } from '../client/with-fallback.ts';
-import { reviewersPerItem } from '../contract/queues.ts';
+import { type ReviewersPerItem, reviewersPerItem } from '../contract/queues.ts';
+import { callIdOf } from '../contract/references.ts';
 import { readDisputedPage } from '../queues/disputed-items.ts';
+import { type GivenFeedback, givenFeedback } from '../queues/given-feedback.ts';
 import {
   type ItemPage,
   type ItemWithValues,
@@ -11,13 +13,15 @@ import {
   withReadableTimes,
 } from '../queues/item-pages.ts';
 import { itemsFilter } from '../queues/items-filter.ts';
+import { readFeedbackOnCalls } from '../queues/judgements.ts';
 import { requireKnownNames, withWholeNames } from '../queues/known-names.ts';
-import { type OwnFeedback, ownFeedback, readOwnFeedback } from '../queues/own-feedback.ts';
+import { ownFeedback, ownFeedbackIn } from '../queues/own-feedback.ts';
 import { itemCounts, ownStateOf } from '../queues/own-progress.ts';
 import { fieldSummaries, readFieldsOfQueues, renderFields, rulesOf, summarizeField } from '../queues/queue-fields.ts';
 import { requireQueueWithStats } from '../queues/require-queue.ts';
 import { rememberRules } from '../queues/shown-items.ts';
 import { errorMember } from '../records/error-member.ts';
+import { operationName } from '../records/unknown-operation.ts';
 import { cutValue } from '../text/call-values.ts';
 import { cell } from '../text/compact-table.ts';
 import { pageArguments, pageMembers, pagePosition, pluralize, renderPage } from '../text/page.ts';
@@ -68,6 +72,9 @@ const output = z.object({
         call_error: errorMember.optional(),
         exception: z.string().optional(),
         ...ownFeedback.shape,
+        given: (z.record(z.string(), z.unknown()) as z.ZodType as z.ZodType<GivenFeedback>)
+          .optional()
+          .describe("All judgements, notes and gold, where they cannot sway the user's."),
         disputes: z
           .record(z.string(), z.record(z.string(), z.unknown()))
           .optional()
@@ -136,14 +143,30 @@ Example: {"queue_id":"support-triage"}`,
     const [items, feedback] = await Promise.all([
       withCallValues(page.items.map(withReadableTimes), project, maxValueChars, context),
       callIds.length === 0 || disagreement
-        ? new Map<string, OwnFeedback>()
+        ? []
         : withFallback(
-            () => readOwnFeedback(callIds, access, fields),
-            async () => new Map<string, OwnFeedback>(),
+            () => readFeedbackOnCalls(access, callIds),
+            async () => [],
           ),
     ]);
+    const own = await ownFeedbackIn(feedback, callIds, access, fields);
+    const states = new Map(
+      items.map((item) => {
+        const judged = Object.keys(own.get(item.call_id)?.judgements ?? {});
+        return [item.call_id, ownStateOf(item, judged, fields, access)];
+      }),
+    );
     const { name, description } = queue;
     const { userId } = service.facts;
+    const wantsOne = wantsOneOpinion(queue.reviewers_per_item);
+    // Where several opinions are wanted, that of the user must not follow from those of others.
+    const shown = feedback.filter(({ queue_id: id, weave_ref, wb_user_id }) => {
+      const callId = callIdOf(weave_ref);
+      const isOfAccount = wb_user_id === userId;
+      const hasJudged = own.get(callId)?.judgements !== undefined;
+      return id === queue_id && (wantsOne || (states.get(callId) === 'completed' && (hasJudged || isOfAccount)));
+    });
+    const given = givenFeedback(shown, {}, access);
     return {
       queue: {
         id: queue_id,
@@ -160,10 +183,14 @@ Example: {"queue_id":"support-triage"}`,
       can_write: context.offersTool(writingTool),
       filter,
       items: items.map((item) => {
-        const own = feedback.get(item.call_id);
-        const state = ownStateOf(item, Object.keys(own?.judgements ?? {}), fields, access);
         const disputes = page.disputes?.get(item.id);
-        return { ...reviewedItem(item), annotation_state: state, ...own, ...(disputes && { disputes }) };
+        return {
+          ...reviewedItem(item),
+          annotation_state: states.get(item.call_id)!,
+          ...own.get(item.call_id),
+          ...(given.has(item.call_id) && { given: withoutTimes(given.get(item.call_id)!) }),
+          ...(disputes && { disputes }),
+        };
       }),
       ...pagePosition(offset, items.length, page.hasMore),
       as_of: page.as_of,
@@ -184,7 +211,7 @@ Example: {"queue_id":"support-triage"}`,
       hint,
     ];
     if (items.length === 0) return about.join('\n');
-    const rows = items.map(({ call_values, ...item }) => {
+    const rows = items.map(({ call_values, given: _given, ...item }) => {
       const values = Object.entries(call_values ?? {}).map(([path, value]) => [
         path,
         cutValue(value, maxTextValueChars),
@@ -198,6 +225,15 @@ Example: {"queue_id":"support-triage"}`,
   rows: 'items',
 });
 
+function wantsOneOpinion(wanted: ReviewersPerItem | null | undefined): boolean {
+  const { people = 1, agents = 0 } = typeof wanted === 'number' ? { people: wanted } : (wanted ?? {});
+  return people + agents === 1;
+}
+
+function withoutTimes({ judged_at: _at, guidelines: _guidelines, ...given }: GivenFeedback): GivenFeedback {
+  return given;
+}
+
 function reviewedItem({
   id,
   call_id,
@@ -210,7 +246,7 @@ function reviewedItem({
   return {
     id,
     call_id,
-    call_op_name,
+    call_op_name: operationName(call_op_name),
     call_started_at,
     ...(call_values && { call_values }),
     ...(call_error && { call_error }),

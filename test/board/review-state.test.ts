@@ -12,6 +12,8 @@ import {
   isSettled,
   messageToModel,
   nextOffset,
+  placeOf,
+  placesOf,
   type ReviewState,
   selectAll,
   stagedCards,
@@ -86,6 +88,30 @@ describe('the state of the review board', () => {
     expect(stagedCards(all)).toHaveLength(2);
     expect(stagedCards(give(opened, 'a', 'helpful', false))).toHaveLength(1);
     expect(selectAll(selectAll(opened)).message).toBe('Nothing is selected.');
+  });
+
+  it('says which item was judged, also once the next one is shown', () => {
+    expect(chooseActive(opened, 'b', '2').message).toBe('Item 2: helpful No');
+    expect(chooseState(opened, 'a', 'skipped').message).toBe('Item 1: skipped');
+  });
+
+  it.each(['completed', 'skipped'])('does not skip or finish an item that is %s', (annotation_state) => {
+    const finished = withFirstItems(connected, page([item('a', { annotation_state }), item('b')]));
+    expect(chooseState(finished, 'a', 'skipped')).toBe(finished);
+    const skipped = chooseState(selectAll(finished), 'b', 'skipped');
+    expect(stagedCards(skipped).map(({ item: { id } }) => id)).toEqual(['b']);
+  });
+
+  it('counts the places among the items that are shown', () => {
+    const queue = { id: 'queue', project_id: 'demo/support', name: 'Queue', to_do: 28, total: 40 };
+    const toDo = withFirstItems(connected, page([item('a'), item('b')], { queue, next_offset: 20 }));
+    expect(placesOf(toDo)).toBe(28);
+    const written = withResult(toDo, toDo.cards.get('a')!, { annotation_state: 'completed' });
+    expect([placesOf(written), placeOf(written, 'b')]).toEqual([28, 2]);
+    expect(placesOf(withFirstItems(connected, page([item('a')], { queue, filter: {}, next_offset: 1 })))).toBe(40);
+    const filter = { has_error: true };
+    expect(placesOf(withFirstItems(connected, page([item('a')], { queue, filter, next_offset: 1 })))).toBeUndefined();
+    expect(placesOf(withFirstItems(connected, page([item('a')], { queue, filter })))).toBe(1);
   });
 
   it('moves on to the next field without a value, and is settled when every field has one', () => {
@@ -196,6 +222,9 @@ describe('writing of the review board', () => {
     });
     expect(reread.cards.get('a')?.problem).toBeUndefined();
     expect(changeOf(reread, 'a').judgements).toEqual({ helpful: true });
+    const skipped = chooseState(judged, 'a', 'skipped');
+    const skippedAgain = withReread(skipped, page([item('a', { annotation_state: 'completed' })]));
+    expect(changeOf(skippedAgain, 'a')).toEqual({ item_id: 'a', judgements: { helpful: true } });
     expect(withReread(refused, page([])).message).toBe('The item is no longer among these.');
   });
 
@@ -227,6 +256,7 @@ describe('taking back', () => {
     expect(stagedCards(takeBack(all))).toEqual([]);
     const cleared = withoutDecision(give(opened, 'a', 'helpful', true), 'a');
     expect(stagedCards(cleared)).toEqual([]);
+    expect(cleared.message).toBe('Item 1: cleared');
     expect(changeOf(takeBack(cleared), 'a').judgements).toEqual({ helpful: true });
   });
 

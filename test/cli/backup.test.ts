@@ -343,6 +343,7 @@ describe('heddle queue export', () => {
     const call_1 = {
       item_id: 'i-1',
       call_id: 'c-1',
+      call_op_name: 'weave:///team/shop/op/reply:YIHR',
       annotation_state: 'completed',
       call_values: { 'inputs.question': 'Q 1?' },
     };
@@ -367,9 +368,11 @@ describe('heddle queue export', () => {
       'unstarted,,,,,,',
       '',
     ]);
+    expect(stdout.split('\r\n')[1]).toContain(',c-1,reply,');
     expect(stderr).toMatch(/^5 judgements and notes of 2 items\./);
     const [row] = (await run(wide, environment)).stdout.split('\n');
-    expect(JSON.parse(row!)).toMatchObject({ 'helpful (ben)': false, 'note (ben)': '=two' });
+    const call_op_name = 'weave:///team/shop/op/reply:YIHR';
+    expect(JSON.parse(row!)).toMatchObject({ call_op_name, 'helpful (ben)': false, 'note (ben)': '=two' });
     expect((await run([...wide, '--all'], environment)).code).toBe(2);
   });
 

@@ -1,6 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { suggestionsOf } from '../../src/queues/own-feedback.ts';
-import { connectClient } from '../support/client.ts';
+import { type ConnectedClient, connectClient } from '../support/client.ts';
+import { execute, startTestService, withStore } from '../support/embedded-service.ts';
 import { call, emptyHome, run, temporaryFolder } from '../support/heddle.ts';
 
 const queue_id = 'support-triage';
@@ -67,6 +68,49 @@ describe('review_queue', () => {
     expect(unjudged.map(({ id }: { id: string }) => id)).not.toContain(item.id);
     expect(unjudged).toHaveLength(11);
   });
+
+  it.each([
+    [null, [['ana'], ['ana', 'cody (test via heddle)'], ['ana', 'cody', 'cody (test via heddle)']]],
+    [2, [[], ['cody (test via heddle)'], ['ana', 'cody', 'cody (test via heddle)']]],
+    [{ people: 1, agents: 1 }, [[], ['cody (test via heddle)'], ['ana', 'cody', 'cody (test via heddle)']]],
+  ])(
+    'shows what others judged only where that cannot sway the user, with reviewers_per_item %j',
+    async (wanted, expected) => {
+      const project = 'team/shop';
+      const line = { call_id: 'c0', call_op_name: 'weave:///team/shop/op/reply:YIHR', call_trace_id: 't' };
+      const call = { call_started_at: '2026-01-01T00:00:00Z', display_fields: ['output'], call: { output: 'Yes.' } };
+      const fields = [{ name: 'helpful', field_schema: { type: 'boolean' } }];
+      const service = await startTestService();
+      const settings = await withStore(service.data, async (store) => {
+        await store.importItems([JSON.stringify({ ...line, ...call })], {
+          projectId: project,
+          queueId: 'replies',
+          fields,
+        });
+        const passwords = [await store.addUser('ana', 'all'), await store.addUser('cody', 'all')];
+        return passwords.map(({ name, password }) => ({
+          HEDDLE_BASE_URL: service.running.url,
+          HEDDLE_PROJECT: project,
+          HEDDLE_USERNAME: name,
+          HEDDLE_PASSWORD: password,
+        }));
+      });
+      await execute(service.data, `update queues set reviewers_per_item = '${JSON.stringify(wanted)}' returning id`);
+      const [ana, cody] = await Promise.all(
+        settings.map((account) => connectClient(emptyHome(temporaryFolder(), account))),
+      );
+      const read = () => cody!.call('review_queue', { queue_id: 'replies', filter: {}, limit: 10 });
+      const judge = async (server: ConnectedClient, by_user: boolean) => {
+        const [{ id: item_id }] = (await read()).items;
+        const change = { item_id, judgements: { helpful: by_user }, annotation_state: 'completed' };
+        await server.call('update_queue_items', { queue_id: 'replies', items: [change], by_user });
+        const { account, items } = await read();
+        expect([account, items[0].call_op_name]).toEqual(['cody', 'reply']);
+        return Object.keys(items[0].given?.judgements ?? {});
+      };
+      expect([await judge(ana!, true), await judge(cody!, false), await judge(cody!, true)]).toEqual(expected);
+    },
+  );
 
   it('has an item to do again once a judgement of it is taken back', async () => {
     const { call: callTool } = await connectClient(emptyHome(temporaryFolder()));

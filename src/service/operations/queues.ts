@@ -164,7 +164,8 @@ async function countItems(
     // PostgreSQL's driver returns counts as strings.
     const { total = 0, completed = 0, own = 0 } = stats.get(queue_id) ?? {};
     const counted = { total_items: Number(total), completed_items: Number(completed) };
-    return { queue_id, ...counted, ...(annotator !== undefined && { own_completed_items: Number(own) }) };
+    const ownCounted = annotator !== undefined && { own_completed_items: Number(own), annotator_user_id: annotator };
+    return { queue_id, ...counted, ...ownCounted };
   });
 }
 

@@ -198,7 +198,7 @@ describe.skipIf(!hasChromium)('the review board in a chat', () => {
     const change = { annotation_state: 'skipped' };
     await call('update_queue_items', { queue_id, filter, change, by_user: true }, environment);
     await press(board, page, '1', '1', '1', '1', 'Enter');
-    await says(board, '3 items written. Not written: item 7; the card says why.');
+    await says(board, '3 items written. Not written: item 4; the card says why.');
     const card = board.locator('article').filter({ hasText: 'You have finished or skipped this item before.' });
     expect(await card.count()).toBe(1);
     expect(await card.getByRole('button', { name: /^Yes/ }).getAttribute('aria-pressed')).toBe('true');

@@ -9,7 +9,7 @@ import {
   startChromium,
 } from '../../support/chromium.ts';
 import { execute, startTestService, withStore } from '../../support/embedded-service.ts';
-import { emptyHome, temporaryFolder } from '../../support/heddle.ts';
+import { call, emptyHome, temporaryFolder } from '../../support/heddle.ts';
 import { onEnd } from '../../support/on-end.ts';
 
 const project = 'team/support';
@@ -17,7 +17,7 @@ const queue_id = 'shared';
 let browser: Browser;
 
 /** Starts a service with a queue of so many items, and returns the settings of accounts by name. */
-async function startShared(count: number, reviewers_per_item: number, names: readonly string[]) {
+async function startShared(count: number, reviewers_per_item: number | null, names: readonly string[]) {
   const service = await startTestService();
   const settings = new Map<string, Record<string, string>>();
   await withStore(service.data, async (store) => {
@@ -94,7 +94,7 @@ describe.skipIf(!hasChromium)('boards of several people on one queue', () => {
     expect(await page.locator('.rules').innerText()).toBe('Judge kindly.');
     await press('Guidelines');
     expect(await page.getByRole('button', { name: 'Previous' }).isDisabled()).toBe(true);
-    for (const place of ['1 of 3', '2 of 3', '3 of 3']) {
+    for (const place of ['1 of 3 to do', '2 of 3 to do', '3 of 3 to do']) {
       expect(await page.locator('h2').innerText()).toBe(place);
       await press(/^Yes/);
       await press('Next');
@@ -117,5 +117,56 @@ describe.skipIf(!hasChromium)('boards of several people on one queue', () => {
     expect(await page.locator('.over tbody th').allInnerTexts()).toEqual(['ada']);
     expect((await page.locator('.over tbody td').allInnerTexts()).slice(0, 3)).toEqual(['2', '2', '–']);
     expect(await accessibilityFindings(page)).toEqual([]);
+  });
+
+  it('say what an agent of the account has judged, and list it to be checked', async () => {
+    const { data, environmentOf } = await startShared(3, null, ['cody', 'ada']);
+    await execute(data, `update queues set description = 'Judge kindly.' where id = '${queue_id}' returning id`);
+    const change = { judgements: { helpful: false }, annotation_state: 'completed' };
+    const byAgent = { queue_id, filter: {}, change };
+    await call('update_queue_items', byAgent, environmentOf('cody'));
+    const ada = await openBoard(environmentOf('ada'));
+    await says(ada, 'The other items are judged, or with someone else now.');
+    await ada.getByText('You have judged none yourself.').waitFor();
+    expect(await ada.locator('.end h2, .end p').allInnerTexts()).toEqual([
+      'The other items are judged, or with someone else now',
+      'You have judged none yourself.',
+    ]);
+
+    const page = await openBoard(environmentOf('cody'));
+    await page.getByText('You have judged none yourself.').waitFor();
+    expect(await page.locator('.end h2, .end p').allInnerTexts()).toEqual([
+      'All 3 done, but not by you',
+      'cody (heddle) judged 3 items under your account.',
+      'You have judged none yourself.',
+    ]);
+    expect(await page.locator('.account').innerText()).toBe('You are cody');
+    expect(await page.locator('.rules').innerText()).toBe('Judge kindly.');
+    await page.getByRole('button', { name: 'Check what was judged' }).click();
+    await says(page, '3 items found.');
+    expect(await page.locator('.others li').allInnerTexts()).toEqual(['cody (heddle) helpful: No']);
+    expect(await page.locator('.summary i').allInnerTexts()).toEqual(Array(2).fill('cody (heddle): helpful: No'));
+    expect(await page.getByRole('button', { name: 'Skip' }).count()).toBe(0);
+    expect(await accessibilityFindings(page)).toEqual([]);
+    await page.keyboard.press('s');
+    await page.keyboard.press('1');
+    await says(page, 'Item 1: helpful Yes');
+    await page.keyboard.press('Enter');
+    await says(page, '1 item written.');
+  });
+
+  it('go on to the next item to do once one is written', async () => {
+    const { environmentOf } = await startShared(3, null, ['ada']);
+    const page = await openBoard(environmentOf('ada'));
+    await says(page, '3 items to judge.');
+    for (const place of ['1 of 3 to do', '2 of 3 to do', '3 of 3 to do']) {
+      expect(await page.locator('h2').innerText()).toBe(place);
+      await page.getByRole('button', { name: /^Yes/ }).click();
+      await page.getByRole('button', { name: 'Write 1 item' }).click();
+      await says(page, '1 item written.');
+      await page.getByRole('button', { name: 'Write 1 item' }).waitFor({ state: 'hidden' });
+    }
+    expect(await page.locator('.end h2').innerText()).toBe('All 3 done');
+    expect(await page.locator('.end').innerText()).toContain('Your judgements are stored under ada.');
   });
 });

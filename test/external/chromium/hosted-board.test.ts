@@ -77,6 +77,7 @@ describe.skipIf(!hasChromium)('heddle service start --board in a browser', () =>
     await page.getByRole('button', { name: 'Log out now' }).click();
     await page.getByRole('button', { name: 'Log in' }).waitFor();
     await page.goto(`${url}/board/`);
+    await says(page, 'If an invitation brought you here before, ask whoever sent it for a new link: each works once.');
     await page.getByRole('button', { name: 'Log in' }).waitFor();
     expect(page.url()).toBe(`${url}/board/login`);
   });

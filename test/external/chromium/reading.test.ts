@@ -118,7 +118,7 @@ describe.skipIf(!hasChromium)('the review board as a page to read', () => {
   it('shows one item with its Markdown drawn and nothing loaded, and the output apart from the inputs', async () => {
     const page = await open();
     expect(await page.locator('article').count()).toBe(1);
-    expect(await page.locator('article h2').innerText()).toBe('1 of 5');
+    expect(await page.locator('article h2').innerText()).toBe('1 of 5 to do');
     expect(await page.locator('.inputs dt').allInnerTexts()).toEqual(['question']);
     const output = page.locator('.output');
     expect(await output.locator('.heading').innerText()).toBe('Dosage');

@@ -3,6 +3,7 @@ import { describe, expect, it } from 'vitest';
 import type { ItemLine } from '../../../src/service/admin/import-items.ts';
 import { caseCount } from '../../support/cases.ts';
 import {
+  account,
   basic,
   execute,
   onPostgres,
@@ -293,12 +294,12 @@ describe('queryQueueItems', () => {
     ]);
     const counts = { project_id, queue_ids: ['own'], include_own_state: true };
     const ownCounts = { queue_id: 'own', total_items: 3, completed_items: 2 };
-    for (const [authorization, own_completed_items] of [
-      [basic, 2],
-      [second, 1],
+    for (const [authorization, own_completed_items, annotator_user_id] of [
+      [basic, 2, account.name],
+      [second, 1, 'second'],
     ] as const) {
       const { body } = await service.send('POST', '/annotation_queues/stats', authorization, counts);
-      expect(body.stats).toEqual([{ ...ownCounts, own_completed_items }]);
+      expect(body.stats).toEqual([{ ...ownCounts, own_completed_items, annotator_user_id }]);
     }
   });
 

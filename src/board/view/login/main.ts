@@ -53,6 +53,8 @@ async function offerLogin(): Promise<void> {
   if (response.ok) return location.replace(`./${location.search}`);
   const { error, has_issuer } = await response.json();
   if (response.status !== 401) say(`${error}.`);
+  else if (byId('message').textContent === '')
+    say('If an invitation brought you here before, ask whoever sent it for a new link: each works once.');
   byId('issuer').hidden = !has_issuer;
   byId('password').hidden = false;
 }

@@ -11,7 +11,7 @@ import { type FilterKind, kindOf } from './filters.ts';
 import { ItemCard } from './item-card.ts';
 import { shortcutsFor } from './keyboard.ts';
 import type { Board } from './review-board.ts';
-import { firstPlace, placesOf, selectAll, stagedCards, toDoOf } from './review-state.ts';
+import { placesOf, selectAll, stagedCards, toDoOf } from './review-state.ts';
 import { theEnd } from './the-end.ts';
 
 /** With more cards than this, those that are out of sight are not laid out. */
@@ -158,13 +158,12 @@ function feed(board: Board): ComponentChild {
   const { page, cards, current, fields, isBusy, formats, isList, isRaw } = board.state;
   const { can_write: canWrite = false, account, next_offset } = page ?? {};
   const setSize = next_offset === undefined ? cards.size : -1;
-  const first = firstPlace(board.state);
   const total = placesOf(board.state);
   const hasDraft = [...cards.values()].some(({ draft }) => !isEmpty(draft));
   const shown = [...cards].flatMap(([id, card], index) => {
     if (!isList && id !== current) return [];
     const hasNext = index + 1 < cards.size || next_offset !== undefined || hasDraft;
-    const place = { position: index + 1, number: first + index, setSize, hasNext, isCurrent: id === current };
+    const place = { position: index + 1, setSize, hasNext, isCurrent: id === current };
     const shape = { isAlone: !isList, isRaw, total };
     const own = fieldsOf(fields, card.item);
     return [h(ItemCard, { key: id, card, ...place, ...shape, fields: own, canWrite, account, formats, board })];

@@ -156,6 +156,7 @@ export function writtenItem(item: ReviewedItem, draft: Draft, annotation_state: 
   return {
     ...item,
     annotation_state,
+    given: undefined,
     judgements: Object.fromEntries(judgements.filter(([field]) => !draft.retracted.has(field))),
     ...(draft.note?.trim() && { note: draft.note.trim() }),
   };

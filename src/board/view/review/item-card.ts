@@ -23,7 +23,15 @@ import { fieldControl } from './field-control.ts';
 import { readTyped } from './field-values.ts';
 import { itemValues, outputText, titleOfCard } from './item-values.ts';
 import type { Board } from './review-board.ts';
-import { type Card, chooseState, give, giveTyped, withDraft, withoutDecision } from './review-state.ts';
+import {
+  type Card,
+  chooseState,
+  give,
+  giveTyped,
+  hasChoiceOfState,
+  withDraft,
+  withoutDecision,
+} from './review-state.ts';
 
 /** Names of the states of an item. */
 const stateNames = new Map([
@@ -38,8 +46,7 @@ interface CardProps {
   /** Position among the cards, from 1, and their number; -1 if more follow. */
   position: number;
   setSize: number;
-  /** Place in the queue, from 1, and the number of its items, if it is known. */
-  number: number;
+  /** Number of the items that are shown, and that still come, if it is known. */
   total: number | undefined;
   /** True if there is a way on from this card. */
   hasNext: boolean;
@@ -90,9 +97,10 @@ export class ItemCard extends PureComponent<CardProps> {
 function controls(isStaged: boolean, props: CardProps): ComponentChild[] {
   const { card, fields, canWrite, isAlone, position, hasNext, board } = props;
   const { item, draft } = card;
+  const hasChoice = hasChoiceOfState(item);
   const actions = [
-    !item.disputes && stateButton('Skip', 'skipped', 's', 'Someone else gets this item', props),
-    !item.disputes &&
+    hasChoice && stateButton('Skip', 'skipped', 's', 'Someone else gets this item', props),
+    hasChoice &&
       !isComplete(item, draft, fields) &&
       stateButton('Finish as it is', 'completed', 'f', 'Finished, although values are missing', props),
     isStaged && button('Clear', () => board.update(withoutDecision, item.id), { class: 'quiet' }),
@@ -121,25 +129,32 @@ function isDecided({ item, draft }: Card, fields: readonly FieldSummary[]): bool
   return draft.state !== undefined || isComplete(item, draft, fields);
 }
 
-/** Draws a finished item on one line: what it is, and the values that it has. */
-function summaryOf({ card, fields }: CardProps): ComponentChild[] {
+/** Draws a finished item on one line: what it is, the values that it has, and what others judged. */
+function summaryOf({ card, fields, account }: CardProps): ComponentChild[] {
   const values = fields.flatMap(({ name }) => {
     const value = valueIn(card.item, card.draft, name);
     return value === undefined ? [] : [h('b', {}, `${plainText(name)}: ${labelOf(value)}`)];
   });
-  return [h('span', { dir: 'auto' }, titleOfCard(card)), ...values];
+  const { judgements = {} } = card.item.given ?? {};
+  const others = Object.entries(judgements).filter(([name]) => name !== account);
+  return [
+    h('span', { dir: 'auto' }, titleOfCard(card)),
+    ...values,
+    ...others.map(([name, given]) => h('i', {}, `${plainText(name)}: `, h('b', {}, textsOf(given).join(', ')))),
+  ];
 }
 
 function cardHead(
   id: string,
   decided: string | undefined,
-  { card, number, total, isAlone, canWrite, formats, board }: CardProps,
+  { card, position, total, isAlone, canWrite, formats, board }: CardProps,
 ): ComponentChild {
   const { annotation_state, call_op_name, call_started_at, exception } = card.item;
   const state = stateNames.get(annotation_state) ?? plainText(annotation_state);
   const suffix = decided === 'staged' ? 'not written yet' : decided;
-  const place =
-    total === undefined ? `Item ${formats.number(number)}` : `${formats.number(number)} of ${formats.number(total)}`;
+  const number = formats.number(position);
+  const toDo = board.state.kind === 'todo' ? ' to do' : '';
+  const place = total === undefined ? `Item ${number}` : `${number} of ${formats.number(total)}${toDo}`;
   const select = h('input', {
     type: 'checkbox',
     'aria-label': 'Select this item',
@@ -284,13 +299,21 @@ function note({ card: { item, draft }, board }: CardProps): ComponentChild {
   return h('details', attributes, h('summary', {}, name), box);
 }
 
-function others({ card: { item, given }, account, board }: CardProps): ComponentChild {
+function others({ card, account, board }: CardProps): ComponentChild {
+  const { item } = card;
+  // What is still to do is judged without seeing them first.
+  const shown = board.state.kind === 'todo' && !isFinal(item.annotation_state) ? undefined : item.given;
+  const given = card.given ?? shown;
   const lines = typeof given === 'object' ? givenLines(given, account) : given && h('li', {}, given);
   const onToggle = ({ currentTarget }: TargetedEvent<HTMLDetailsElement>): void => {
-    if (currentTarget.open) void board.loadGiven(item.id);
+    if (currentTarget.open && !shown) void board.loadGiven(item.id);
   };
   const summary = h('summary', {}, 'All judgements');
-  return h('details', { class: 'more others', onToggle }, summary, h('ul', {}, lines));
+  return h('details', { class: 'more others', open: given !== undefined, onToggle }, summary, h('ul', {}, lines));
+}
+
+function textsOf(values: object): string[] {
+  return Object.entries(values).map(([field, value]) => `${plainText(field)}: ${labelOf(value)}`);
 }
 
 /** Draws a line for each annotator, and one for gold. */
@@ -298,8 +321,6 @@ function givenLines(
   { judgements, notes = {}, gold, gold_reasons = {}, gold_by = {} }: GivenFeedback,
   account?: string,
 ): ComponentChild[] {
-  const textOf = (values: object): string[] =>
-    Object.entries(values).map(([field, value]) => `${plainText(field)}: ${labelOf(value)}`);
   const line = (name: string, texts: readonly string[]): ComponentChild =>
     h('li', {}, h('b', {}, plainText(name)), ` ${texts.join(', ')}`);
   const notesBy = new Map(Object.entries(notes));
@@ -310,8 +331,8 @@ function givenLines(
     ...[...new Set([...judgedBy.keys(), ...notesBy.keys()])].map((name) => {
       const written = (notesBy.get(name) ?? []).map((note) => `note: ${plainText(note)}`);
       const who = name === account ? `${name} (you)` : name;
-      return line(who, [...textOf(judgedBy.get(name) ?? {}), ...written]);
+      return line(who, [...textsOf(judgedBy.get(name) ?? {}), ...written]);
     }),
-    gold && line(`Settled (gold) by ${settlers.map(plainText).join(', ')}`, [...textOf(gold), ...reasons]),
+    gold && line(`Settled (gold) by ${settlers.map(plainText).join(', ')}`, [...textsOf(gold), ...reasons]),
   ];
 }

@@ -1,6 +1,7 @@
 import { type ComponentChild, render } from 'preact';
 import type { GivenFeedback } from '../../../queues/given-feedback.ts';
 import type { FieldDefinition } from '../../../queues/queue-fields.ts';
+import type { SummaryTable } from '../../../queues/queue-summary.ts';
 import type { Claim } from '../../../tools/claim-queue-items.ts';
 import type { CallResult } from '../../../tools/read-call.ts';
 import type { Review, ReviewedItem, ReviewFilter } from '../../../tools/review-queue.ts';
@@ -22,7 +23,7 @@ import { countOf } from '../shared/labels.ts';
 import { connecting, View } from '../shared/view.ts';
 import { plainText } from '../shared/visible-text.ts';
 import { isCut } from '../values/value-view.ts';
-import { draftedChange, emptyDraft, fieldsOf, isEmpty, isWritable } from './draft.ts';
+import { draftedChange, emptyDraft, fieldsOf, isEmpty, isFinal, isWritable } from './draft.ts';
 import { DraftStore } from './draft-store.ts';
 import { type FilterKind, filterOf, kindOf, toDo } from './filters.ts';
 import { listenToKeys } from './keyboard.ts';
@@ -33,6 +34,7 @@ import {
   chooseActive,
   chooseState,
   emptyBoard,
+  hasChoiceOfState,
   isSettled,
   messageToModel,
   nextOffset,
@@ -141,6 +143,12 @@ export class Board extends View<ReviewState> {
     if (kind) this.update((state) => ({ ...state, kind }));
     const filter = kind && filterOf(kind, page?.filter ?? {}, asked);
     void this.load(() => this.#loadPage(filter && { filter }));
+  }
+
+  /** Lists all items with what was judged. */
+  check(): void {
+    this.update((state) => ({ ...state, isList: true }));
+    this.reload('all');
   }
 
   /** Loads the next page, and moves the focus to its first item. */
@@ -444,15 +452,32 @@ export class Board extends View<ReviewState> {
     this.#loadCutValues();
     if (isNew) {
       const guided = lastingStorage()?.getItem(this.#guideKey);
-      // Whoever has judged nothing here yet reads them first.
-      const isGuided = guided == null ? page.queue.total === toDoOf(page.queue) : guided === 'open';
-      this.update((state) => ({ ...state, isGuided }));
+      // Whoever has judged nothing here yet reads them first, also where an agent of the account has judged.
+      const isBegun = page.queue.total !== toDoOf(page.queue);
+      this.update((state) => ({ ...state, isGuided: guided == null ? !isBegun : guided === 'open' }));
+      if (page.queue.guidelines && guided == null && isBegun) void this.#countJudged(true);
       void this.#restore();
     } else this.update(withRestored, this.#store.read());
+    if (page.items.length === 0) void this.#countJudged();
     if (!isNew || isChat) return;
     document.title = `${plainText(name)} – heddle board`;
     // With the focus on a card, keys work at once. In a chat it is left alone: the person may be typing a message.
     this.#focusCurrent();
+  }
+
+  /** Counts who has judged how many items; if asked, opens the guidelines for someone who has judged none. */
+  async #countJudged(mayGuide = false): Promise<void> {
+    const args = { ...this.#queue, by: ['annotator'], limit: maxShownAtOnce };
+    // The page can do without it.
+    const summary = await this.call<{ tables: SummaryTable[] }>('summarize_queue', args).catch(() => undefined);
+    if (!summary) return;
+    const rows = summary.tables[0]?.rows ?? [];
+    const judged = new Map(rows.map(([name, , items]) => [String(name), Number(items)]));
+    this.update((state) => {
+      const { account } = state.page!;
+      const isNew = mayGuide && account !== undefined && !judged.has(account);
+      return { ...state, judged, isGuided: state.isGuided || isNew };
+    });
   }
 
   #focusAt(position: number): void {
@@ -493,6 +518,23 @@ export class Board extends View<ReviewState> {
     const message = `This was the last item. Press Enter to write ${countOf(count, 'item')}.`;
     this.update((state) => ({ ...state, current: undefined, message }));
     document.querySelector<HTMLElement>('footer button')?.focus();
+  }
+
+  /** Leaves an item that is finished for the next one to do, or for the end. */
+  async #moveToUnfinished(): Promise<void> {
+    const { cards, current, kind, message, page } = this.state;
+    const isToDo = ({ item, draft }: Card): boolean => !isFinal(item.annotation_state) && isEmpty(draft);
+    const all = [...cards.values()];
+    const position = all.findIndex(({ item }) => item.id === current);
+    if (kind !== 'todo' || position === -1 || !isFinal(all[position]!.item.annotation_state)) return;
+    const after = all.findIndex((card, at) => at > position && isToDo(card));
+    const next = after === -1 ? all.findIndex(isToDo) : after;
+    if (next !== -1) this.#focusAt(next);
+    else if (page?.next_offset === undefined) this.update((state) => ({ ...state, current: undefined }));
+    else {
+      await this.#moveToNextPage();
+      this.announce(message);
+    }
   }
 
   /** In a dispute, which waits for a reason too, goes to the next item; otherwise writes. */
@@ -544,7 +586,7 @@ export class Board extends View<ReviewState> {
     }
     if (key === 's') {
       this.update(chooseState, id, 'skipped');
-      if (!card.isSelected) this.#move(1);
+      if (!card.isSelected && hasChoiceOfState(card.item)) this.#move(1);
     }
     if (key === 'x') this.toggleSelection(id);
   }
@@ -576,8 +618,10 @@ export class Board extends View<ReviewState> {
     const waiting = lacking.length === 0 ? '' : ` Choose a value for the reason of item ${numbersOf(lacking)}.`;
     this.announce(`${countOf(written, 'item')} written.${reason}${waiting}${failure}${hint}`);
     if (refused[0]) this.#focusAt(ids.indexOf(refused[0].item.id));
+    else await this.#moveToUnfinished();
     // The button that was pressed is gone.
-    else if (stagedCards(this.state).length === 0) this.#focusCurrent();
+    if (stagedCards(this.state).length === 0) this.#focusCurrent();
+    if (this.state.current === undefined) void this.#countJudged();
     if (written > 0) await this.host.tellModel(messageToModel(this.state, refused.length));
   }
 

@@ -50,7 +50,7 @@ export interface Card {
   /** By path. */
   wholes: ReadonlyMap<string, Whole>;
   /** The judgements of all annotators, once the person has asked for them, or a sentence that says why they are not shown. */
-  given?: GivenFeedback | string;
+  given?: GivenFeedback | string | undefined;
   problem?: Problem | undefined;
   isWritten?: boolean;
   isRereading?: boolean;
@@ -95,6 +95,8 @@ export interface ReviewState extends ViewState {
   isWriting: boolean;
   /** Changes written since the page was opened, by item, for the model. */
   written: ReadonlyMap<string, string>;
+  /** The numbers of items that annotators have judged, by annotator, once they were counted. */
+  judged?: ReadonlyMap<string, number>;
 }
 
 /** The state of a board before its first page. */
@@ -149,22 +151,15 @@ export function withHeld(state: ReviewState, held: readonly string[]): ReviewSta
   return { ...state, cards };
 }
 
-/** Returns the place of the first card in the queue, from 1: the items that were finished before come first. */
-export function firstPlace({ page, cards, kind }: ReviewState): number {
-  const { total } = page?.queue ?? {};
-  if (kind !== 'todo' || total === undefined) return 1;
-  const finishedHere = [...cards.values()].filter(
-    ({ isWritten, item }) => isWritten && isFinal(item.annotation_state),
-  ).length;
-  return Math.max(1, total - toDoOf(page!.queue) - finishedHere + 1);
-}
-
 /** Returns the number of items among which a card has its place; undefined while that is not known. */
 export function placesOf({ page, kind, cards }: ReviewState): number | undefined {
-  const { unfinished_by_me: _mine, ...conditions } = page?.filter ?? {};
-  const isWhole = Object.keys(conditions).length === 0 && kind !== 'given';
-  if (isWhole) return page?.queue.total;
-  return page?.next_offset === undefined ? cards.size : undefined;
+  const { queue, next_offset, filter = {} } = page ?? {};
+  if (!queue || next_offset === undefined) return cards.size;
+  const { unfinished_by_me: _mine, ...conditions } = filter;
+  if (Object.keys(conditions).length > 0) return undefined;
+  if (kind !== 'todo') return queue.total;
+  const finishedHere = [...cards.values()].filter(({ item }) => isFinal(item.annotation_state));
+  return toDoOf(queue) + finishedHere.length;
 }
 
 /** Returns where the next page begins. Items that were finished here no longer match the filter, so others have moved up. */
@@ -183,14 +178,17 @@ function withItems(cards: ReadonlyMap<string, Card>, { items, as_of }: Review): 
 function withItem(card: Card | undefined, item: ReviewedItem, asOf: string): Card {
   const isSame = JSON.stringify(item.call_values) === JSON.stringify(card?.item.call_values);
   const decided = card ?? { draft: emptyDraft, isSelected: false, active: 0 };
-  return { ...decided, item, asOf, wholes: card && isSame ? card.wholes : new Map() };
+  return { ...decided, item, asOf, given: undefined, wholes: card && isSame ? card.wholes : new Map() };
 }
+
+/** Says why there is nothing to judge although the queue is not done. */
+export const takenSentence = 'The other items are judged, or with someone else now.';
 
 function emptySentence({ kind, page }: ReviewState): string {
   const { total = 0 } = page?.queue ?? {};
   if (total === 0) return 'This queue has no items yet.';
   const isWholeQueue = kind === 'todo' && Object.keys(page?.filter ?? {}).length === 1;
-  if (isWholeQueue && toDoOf(page!.queue) > 0) return 'The other items are judged, or with someone else now.';
+  if (isWholeQueue && toDoOf(page!.queue) > 0) return takenSentence;
   return isWholeQueue ? `Nothing is left to do: ${countOf(total, 'item')} finished.` : 'No items match.';
 }
 
@@ -221,7 +219,8 @@ export function withDraft(
 /** Drops what was decided about an item and not written. */
 export function withoutDecision(state: ReviewState, id: string): ReviewState {
   const dropped = withDraft(state, id, 'cleared', () => emptyDraft);
-  return withCard(dropped, id, (card) => ({ ...card, problem: undefined }));
+  const message = `Item ${placeOf(state, id)}: cleared`;
+  return { ...withCard(dropped, id, (card) => ({ ...card, problem: undefined })), message };
 }
 
 /** Adds to the history the drafts that differ from those before; the same decision about the same item again continues it. */
@@ -307,7 +306,7 @@ function withDecision(
     cards.set(each, { ...card, draft: change(card.draft, card.item), problem: undefined });
     count += 1;
   }
-  const message = count === 1 ? what : `${what}, for ${countOf(count, 'item')}`;
+  const message = count === 1 ? `Item ${placeOf(state, id)}: ${what}` : `${what}, for ${countOf(count, 'item')}`;
   return remembering(state, { ...state, cards, isAsking: false, message }, id, what);
 }
 
@@ -354,11 +353,18 @@ export function isSettled({ cards, fields }: ReviewState, id: string): boolean {
   return card !== undefined && !card.isSelected && isComplete(card.item, card.draft, fieldsOf(fields, card.item));
 }
 
-/** Chooses a state, or no longer. */
+/** Returns whether a person can choose the state of an item: it does not change once they have finished or skipped the item. */
+export function hasChoiceOfState({ disputes, annotation_state }: ReviewedItem): boolean {
+  return !disputes && !isFinal(annotation_state);
+}
+
+/** Chooses a state, or no longer, where an item can still get one. */
 export function chooseState(state: ReviewState, id: string, chosen: NonNullable<Draft['state']>): ReviewState {
-  const next = state.cards.get(id)?.draft.state === chosen ? undefined : chosen;
-  return withDecision(state, id, next ?? 'not decided', (draft, { disputes }) =>
-    disputes ? draft : { ...draft, state: next },
+  const card = state.cards.get(id);
+  if (!card || !hasChoiceOfState(card.item)) return state;
+  const next = card.draft.state === chosen ? undefined : chosen;
+  return withDecision(state, id, next ?? 'not decided', (draft, item) =>
+    hasChoiceOfState(item) ? { ...draft, state: next } : draft,
   );
 }
 
@@ -387,8 +393,8 @@ export function stagedCards({ cards }: ReviewState): Card[] {
 }
 
 /** Returns the number of a card as the page shows it, from 1. */
-export function placeOf(state: ReviewState, id: string): number {
-  return firstPlace(state) + [...state.cards.keys()].indexOf(id);
+export function placeOf({ cards }: ReviewState, id: string): number {
+  return [...cards.keys()].indexOf(id) + 1;
 }
 
 /** Returns the cards to write together: those with the same `as_of`, since one tool call takes one. */
@@ -418,6 +424,7 @@ export function withResult(
     ...current,
     item: writtenItem(item, draft, annotation_state),
     draft: current.draft === draft ? emptyDraft : current.draft,
+    given: undefined,
     problem: undefined,
     isWritten: true,
     isSelected: false,
@@ -447,8 +454,8 @@ function withFinished(state: ReviewState, count: number): ReviewState {
 export function withReread(state: ReviewState, { items, as_of }: Review): ReviewState {
   const [item] = items;
   if (!item) return { ...state, message: 'The item is no longer among these.' };
-  const shown = withCard(state, item.id, (card) => ({
-    ...withItem(card, item, as_of),
+  const shown = withCard(state, item.id, ({ draft, ...card }) => ({
+    ...withItem({ ...card, draft: hasChoiceOfState(item) ? draft : { ...draft, state: undefined } }, item, as_of),
     problem: undefined,
   }));
   return { ...shown, message: 'This is the item as it is now. Write it again if your judgement stands.' };

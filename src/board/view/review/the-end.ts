@@ -3,17 +3,22 @@ import { button } from '../shared/button.ts';
 import { countOf } from '../shared/labels.ts';
 import { plainText } from '../shared/visible-text.ts';
 import type { Board } from './review-board.ts';
-import { firstPlace, stagedCards, toDoOf } from './review-state.ts';
+import { stagedCards, takenSentence, toDoOf } from './review-state.ts';
 
 /** Draws what stands after the last item: what is done, what is not written yet, and what happens with it. */
 export function theEnd(board: Board): ComponentChild {
-  const { page, cards, kind, formats } = board.state;
+  const { page, cards, kind, formats, judged, written } = board.state;
   const { queue, account, next_offset, can_write } = page!;
   const staged = stagedCards(board.state).length;
   const { total = cards.size } = queue;
   const remaining = toDoOf(queue);
+  const agents = [...(judged ?? [])].filter(([name]) => staged === 0 && name.startsWith(`${account} (`));
+  const look =
+    agents.length > 0
+      ? button('Check what was judged', () => board.check(), { class: 'primary' })
+      : button('Look at all items', () => board.reload('all'));
   const actions = [
-    kind !== 'all' && total > 0 && button('Look at all items', () => board.reload('all')),
+    kind !== 'all' && total > 0 && look,
     board.leave && button('Choose another queue', () => board.leave!()),
   ];
   const panel = (title: string, ...rest: ComponentChild[]): ComponentChild =>
@@ -21,9 +26,8 @@ export function theEnd(board: Board): ComponentChild {
   if (total === 0) return panel('This queue has no items yet', h('p', {}, 'Ask an agent to add recorded calls to it.'));
   if (staged > 0) {
     const items = countOf(staged, 'item', formats);
-    const last = firstPlace(board.state) + cards.size - 1;
     return panel(
-      next_offset === undefined ? `You are through all ${formats.number(last)}` : `${items} decided`,
+      next_offset === undefined ? `You are through all ${formats.number(cards.size)}` : `${items} decided`,
       h(
         'p',
         {},
@@ -40,13 +44,19 @@ export function theEnd(board: Board): ComponentChild {
       h('p', {}, `${countOf(remaining, 'item', formats)} of this queue are not finished.`),
       button('Show what is to do', () => board.reload('todo'), { class: 'primary' }),
     );
-  const who = account === undefined ? 'your account' : plainText(account);
+  const isByPerson = account === undefined || judged?.has(account) || written.size > 0;
+  const done = `All ${formats.number(total)} done`;
   return panel(
-    remaining > 0 ? 'There is nothing to judge here' : `All ${formats.number(total)} done`,
-    h(
-      'p',
-      {},
-      `Your judgements are stored under ${who}. Whoever asked you for them can count, compare and export them now, and agents can use them. You need not do anything more.`,
+    remaining > 0 ? takenSentence.slice(0, -1) : agents.length > 0 && !isByPerson ? `${done}, but not by you` : done,
+    agents.map(([name, count]) =>
+      h('p', {}, `${plainText(name)} judged ${countOf(count, 'item', formats)} under your account.`),
     ),
+    judged && !isByPerson && h('p', {}, 'You have judged none yourself.'),
+    isByPerson &&
+      h(
+        'p',
+        {},
+        `Your judgements are stored under ${account === undefined ? 'your account' : plainText(account)}. Whoever asked you for them can count, compare and export them now, and agents can use them.${agents.length > 0 ? '' : ' You need not do anything more.'}`,
+      ),
   );
 }
