@@ -169,6 +169,8 @@ describe('heddle service', () => {
     [1, ['grant', 'eve', 'p/q', 'support'], 'Nothing was granted: project: must have the shape entity/project'],
     [1, ['add-user', 'new', 'support'], 'No account was created: project: must have the shape entity/project'],
     [1, ['revoke', 'eve', 'p/q'], 'Nothing was revoked: eve can see all projects'],
+    [2, ['end-sessions'], 'name an account or pass --all'],
+    [2, ['end-sessions', 'eve', '--all'], 'name an account or pass --all'],
   ] as const)('exits with code %d for %s, and changes nothing', async (code, args, message) => {
     expect(await run([...args])).toMatchObject({ code, stdout: '', stderr: expect.stringContaining(message) });
     expect((await run(['list-users', '--table'])).stdout).toBe('eve: all projects\ngrace: no project\n');

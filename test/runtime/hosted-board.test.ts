@@ -295,14 +295,22 @@ describe('heddle service start --board', () => {
     const ended = await run(['service', 'end-sessions', 'ann'], service.environment);
     expect(ended.stdout).toBe('ann: 1 session ended\n');
     expect((await two.post('/board/call', { name: 'list_queues' })).status).toBe(401);
+    const three = await invited(service, 'ben');
+    expect((await run(['service', 'end-sessions', '--all'], service.environment)).stdout).toBe(
+      'all accounts: 1 session ended\n',
+    );
+    expect((await three.post('/board/session', {})).status).toBe(401);
   });
 
   it('keeps its cookies to https under its public URL', async () => {
     const service = await startBoardService(['--board', '--public-url', 'https://judge.example.com']);
     const { url, environment } = service;
-    const { stdout } = await run(
+    const { stdout, stderr } = await run(
       ['service', 'invite', 'ann', 'team/support', '--url', 'https://judge.example.com/'],
       environment,
+    );
+    expect(stderr).toMatch(
+      /^For ann alone: the link works once, until \S+ \S+ UTC, at the service whose data is \/.*\/heddle\.db\.\n$/,
     );
     expect(stdout).toMatch(/^https:\/\/judge\.example\.com\/board\/login#invitation=[\w-]{43}\n$/);
     const token = invitationIn(stdout);

@@ -205,15 +205,17 @@ async function endSession(transaction: Transaction, token: string): Promise<void
   await transaction.deleteFrom('board_sessions').where('token_hash', '=', hashSecret(token)).execute();
 }
 
-/** Ends all sessions of an account, and its invitations; returns how many browsers were logged in. */
-export function endSessionsOf(database: Database, account: string): Promise<number> {
+/** Ends all sessions of an account, or of every account, and the invitations; returns how many browsers were logged in. */
+export function endSessionsOf(database: Database, account?: string): Promise<number> {
   return database.write(async (transaction) => {
-    await transaction.deleteFrom('board_invitations').where('account', '=', account).execute();
-    const { numDeletedRows } = await transaction
-      .deleteFrom('board_sessions')
-      .where('account', '=', account)
-      .executeTakeFirstOrThrow();
-    return Number(numDeletedRows);
+    let invitations = transaction.deleteFrom('board_invitations');
+    let sessions = transaction.deleteFrom('board_sessions');
+    if (account !== undefined) {
+      invitations = invitations.where('account', '=', account);
+      sessions = sessions.where('account', '=', account);
+    }
+    await invitations.execute();
+    return Number((await sessions.executeTakeFirstOrThrow()).numDeletedRows);
   });
 }
 

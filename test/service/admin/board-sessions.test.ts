@@ -104,6 +104,10 @@ describe('sessions of the board', () => {
     expect(await withStore(data, (store) => store.endSessions('ann'))).toBe(2);
     for (const session of started) expect(await sessions.accountOf(session!.token)).toBeUndefined();
     expect(await sessions.useInvitation(token)).toEqual({ refused: 'unknown' });
+    await withStore(data, (store) => store.addUser('bea', 'all'));
+    const later = [await sessions.logInAs(['ann']), await sessions.logInAs(['bea'])];
+    expect(await withStore(data, (store) => store.endSessions())).toBe(2);
+    for (const session of later) expect(await sessions.accountOf(session!.token)).toBeUndefined();
   });
 });
 

@@ -14,6 +14,7 @@ import {
   startService,
 } from '../../../service/start-service.ts';
 import { compactTable, escapeInvisible } from '../../../text/compact-table.ts';
+import { pluralize } from '../../../text/page.ts';
 import { dataFlags, storedDataOf, withStore } from '../../access/open-store.ts';
 import { logOf } from '../../access/runtime-options.ts';
 import { invocation } from '../../invocation.ts';
@@ -219,11 +220,16 @@ function addEndSessions(service: Command): void {
   const command = service
     .command('end-sessions')
     .description('log an account out of the board in every browser, and withdraw its invitations')
-    .argument('<name>', 'user name');
-  explain(command, { examples: ['heddle service end-sessions ann'], page: 'docs/judging-as-a-team.md' });
-  addSettingFlags(command, dataFlags).action(async (name: string) => {
+    .argument('[name]', 'user name')
+    .option('--all', 'every account');
+  explain(command, {
+    examples: ['heddle service end-sessions ann', 'heddle service end-sessions --all'],
+    page: 'docs/judging-as-a-team.md',
+  });
+  addSettingFlags(command, dataFlags).action(async (name: string | undefined, { all }: { all?: true }) => {
+    if ((name === undefined) !== (all === true)) throw new UsageError('name an account or pass --all');
     const count = await withStore(command, (store) => store.endSessions(name));
-    printLine(`${name}: ${count} ${count === 1 ? 'session' : 'sessions'} ended`);
+    printLine(`${name ?? 'all accounts'}: ${pluralize(count, 'session')} ended`);
   });
 }
 
