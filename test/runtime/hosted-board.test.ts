@@ -133,6 +133,25 @@ describe('heddle service start --board', () => {
     expect(output.stderr).not.toContain(token);
   });
 
+  it('leads the person who is logged in from a used link to the queue, and warns only about others', async () => {
+    const { url, invite, output } = await startBoardService();
+    const token = await invite('ann', 'team/support', '--queue', 'review');
+    const ann = new BoardVisitor(url);
+    expect((await ann.post('/board/invitation', { token })).status).toBe(200);
+    expect(JSON.parse((await ann.post('/board/invitation', { token, check: true })).body)).toEqual({
+      account: 'ann',
+      current: 'ann',
+      location: '/board/?project=team%2Fsupport&queue=review',
+    });
+    expect(output.stderr).not.toContain('warn');
+    const other = new BoardVisitor(url);
+    expect(JSON.parse((await other.post('/board/invitation', { token, check: true })).body)).toEqual({
+      account: 'ann',
+      fault: 'This invitation has been used',
+    });
+    expect(output.stderr).toMatch(/warn.*invitation refused.*reason=used account=ann/);
+  });
+
   it('shows an account its own projects only, also with a stolen cookie, and says so in its log', async () => {
     const service = await startBoardService();
     const { url, environment, output } = service;

@@ -35,6 +35,8 @@ export type UsedInvitation = { session: NewSession; project: string; queue: stri
 interface RefusedInvitation {
   refused: 'unknown' | 'used' | 'expired';
   account?: string;
+  project_id?: string;
+  queue_id?: string | null;
 }
 
 /** Invites people to the board, and knows who is logged in. */
@@ -154,9 +156,10 @@ async function findInvitation(
     .where('token_hash', '=', hashSecret(token))
     .executeTakeFirst();
   if (!invitation) return { refused: 'unknown' };
-  const { account, expires_at, used_at } = invitation;
-  if (used_at !== null) return { refused: 'used', account };
-  return expires_at <= new Date().toISOString() ? { refused: 'expired', account } : invitation;
+  const { account, project_id, queue_id, expires_at, used_at } = invitation;
+  if (used_at !== null) return { refused: 'used', account, project_id, queue_id };
+  const isExpired = expires_at <= new Date().toISOString();
+  return isExpired ? { refused: 'expired', account, project_id, queue_id } : invitation;
 }
 
 async function useInvitation(transaction: Transaction, token: string, replaced?: string): Promise<UsedInvitation> {
