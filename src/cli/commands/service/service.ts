@@ -114,7 +114,7 @@ function addUser(service: Command): void {
   explain(command, {
     examples: [
       'heddle service add-user ada team/support',
-      'heddle service add-user recorder team/support --env > recording.env',
+      '(umask 077; heddle service add-user recorder team/support --env > recording.env)',
     ],
     page: 'docs/service.md#who-sees-which-project, docs/recording.md',
   });
