@@ -6,6 +6,8 @@ export interface ConfiguredFacts {
   baseUrl: string | undefined;
   /** Project of calls that name none. */
   project: string | undefined;
+  /** True for the embedded service with the sample project. */
+  hasSample: boolean;
   readOnly: boolean;
   /** Names of tools and groups, if only these are offered. */
   only: readonly string[] | undefined;
@@ -14,11 +16,16 @@ export interface ConfiguredFacts {
 }
 
 /** Returns the instructions for the client's model: the purpose of the server, its service, and what it cannot do. */
-export function instructionsFor({ baseUrl, project, readOnly, only, isSqliteMissing }: ConfiguredFacts): string {
-  const service =
-    baseUrl === undefined
-      ? "the embedded service on this machine (sample data in demo/support, and the user's own imports)"
-      : baseUrl;
+export function instructionsFor({
+  baseUrl,
+  project,
+  hasSample,
+  readOnly,
+  only,
+  isSqliteMissing,
+}: ConfiguredFacts): string {
+  const contents = hasSample ? " on this machine (sample data in demo/support, and the user's own imports)" : '';
+  const service = baseUrl ?? `the embedded service${contents}`;
   const projectRule = project ? `by default ${project}` : 'with no default: pass it';
   const impossible = readOnly
     ? 'any change, since HEDDLE_READ_ONLY is set'

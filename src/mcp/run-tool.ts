@@ -23,6 +23,8 @@ export interface CallOptions extends WatchOptions {
   text: 'compact' | 'json';
   /** Maximum size of each of the two forms of a result, as {@link sizeOf} measures it. */
   maxResultChars: number;
+  /** True if the service is the embedded one, whose data commands on this machine manage. */
+  isEmbedded?: boolean;
   /** The project of sample data, which results mark so that it is not mistaken for real data. */
   sampleProject?: string;
   commandFlags: CommandFlags;
@@ -102,13 +104,13 @@ function offeredBy({ tools }: CallOptions): (name: string) => boolean {
 
 /** Returns how people do what a call asks for by unknown names, if that is something which no tool does. */
 export function adviceOnCall(names: readonly string[], args: unknown, options: CallOptions): string | undefined {
-  const { commandFlags: flags, project, redactor, sampleProject } = options;
+  const { commandFlags: flags, project, redactor, isEmbedded = false } = options;
   const advice = adviceForPeople(names, {
     flags,
     project,
     calledProject: projectId.safeParse(ownMember(args, 'project_id')).data,
     queueId: pathSegment.safeParse(ownMember(args, 'queue_id')).data,
-    isEmbedded: sampleProject !== undefined,
+    isEmbedded,
     offersTool: offeredBy(options),
   });
   return advice && redactor.redact(advice);

@@ -19,8 +19,13 @@ import { type SettingValues, settingDefinitions, settingNames } from '../setting
 import { selectTools } from '../tools/definition/registry.ts';
 import type { CommandFlags } from '../tools/definition/terminal-command.ts';
 
-/** The sample project of the embedded service. */
+/** The sample project of the embedded service, which only a data file gets: a database is shared. */
 export const sampleProject = 'demo/support';
+
+/** Returns whether the service is the embedded one on a data file, with the sample project. */
+export function hasSampleProject({ baseUrl, databaseUrl }: Pick<SettingValues, 'baseUrl' | 'databaseUrl'>): boolean {
+  return baseUrl === undefined && databaseUrl === undefined;
+}
 
 /** The options, the service and the log that the MCP servers of one configuration share. */
 export interface Runtime {
@@ -111,19 +116,22 @@ export async function openServiceClient(
 function optionsFromSettings(resolved: ResolvedSettings): Omit<McpServerOptions, 'service' | 'log' | 'redactor'> {
   const { values } = resolved;
   const isEmbedded = values.baseUrl === undefined;
-  const project = values.project ?? (isEmbedded ? sampleProject : undefined);
+  const hasSample = hasSampleProject(values);
+  const project = values.project ?? (hasSample ? sampleProject : undefined);
   return {
     project,
     instructions: instructionsFor({
       baseUrl: values.baseUrl,
       project,
+      hasSample,
       readOnly: values.readOnly,
       only: values.tools,
       isSqliteMissing: isSqliteMissing(values),
     }),
     text: values.text,
     maxResultChars: values.maxResultChars,
-    ...(isEmbedded && { sampleProject }),
+    isEmbedded,
+    ...(hasSample && { sampleProject }),
     tools: selectTools({ readOnly: values.readOnly, only: values.tools }),
     commandFlags: commandFlagsOf(resolved),
   };
@@ -137,8 +145,8 @@ function commandFlagsOf({ values, sources }: ResolvedSettings): CommandFlags {
 }
 
 /** Returns whether the embedded service is in use but cannot open its data file. */
-function isSqliteMissing({ baseUrl, databaseUrl }: SettingValues): boolean {
-  return baseUrl === undefined && databaseUrl === undefined && !hasSqlite();
+function isSqliteMissing(values: SettingValues): boolean {
+  return hasSampleProject(values) && !hasSqlite();
 }
 
 /** Logs what keeps every call from working, so that the log shows it without `heddle doctor`. */
@@ -193,7 +201,7 @@ async function startEmbedded(
     data: dataLocation(resolved),
     account,
     boardKey,
-    sample: true,
+    sample: hasSampleProject(values),
     modelProvider: modelProviderOf(values),
     scorerEndpoints: scorerEndpointsOf(values),
     textIndex: values.textIndex,

@@ -2,6 +2,7 @@ import { execFileSync } from 'node:child_process';
 import { writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { describe, expect, it } from 'vitest';
+import { describeData } from '../../src/core/database-url.ts';
 import { execute, storedIn, temporaryData, temporaryFile } from '../support/embedded-service.ts';
 import { emptyHome, type Finished, run as runCommand, startCommand } from '../support/heddle.ts';
 
@@ -104,10 +105,14 @@ describe('heddle service', () => {
   });
 
   it('grant, revoke and list-users change and show the projects of an account', async () => {
+    const empty = await run(['list-users', '--table']);
+    expect(empty).toEqual({ code: 0, stdout: '', stderr: `There are no accounts in ${describeData(data)}.\n` });
     expect((await run(['add-user', 'grace'])).stdout).toMatch(
-      /\nprojects: {2}none yet: heddle service grant grace ENTITY\/PROJECT\n$/,
+      /\nprojects: {2}none yet: heddle service grant grace ENTITY\/PROJECT\nstored in: .+\n$/,
     );
-    expect((await run(['add-user', 'eve', '--all-projects'])).stdout).toMatch(/\nprojects: {2}all projects\n$/);
+    expect((await run(['add-user', 'eve', '--all-projects'])).stdout).toMatch(
+      /\nprojects: {2}all projects\nstored in: .+\n$/,
+    );
     const stdout = (text: string) => ({ code: 0, stdout: text, stderr: '' });
     expect(await run(['grant', 'grace', 'team/support', 'p/q'])).toEqual(stdout('grace: p/q, team/support\n'));
     expect(await run(['revoke', 'grace', 'p/q', 'never/granted'])).toEqual(stdout('grace: team/support\n'));
@@ -127,7 +132,7 @@ describe('heddle service', () => {
       stdout: expect.stringMatching(
         /^export WANDB_API_KEY=[\w-]{43}\nexport WF_TRACE_SERVER_URL=http:\/\/127\.0\.0\.1:8787\nexport WANDB_BASE_URL=http:\/\/127\.0\.0\.1:8787\n$/,
       ),
-      stderr: '',
+      stderr: `projects:  p/q\nstored in: ${describeData(data)}\n`,
     });
     const key = /KEY=(.*)/.exec(added.stdout)![1];
     const print = 'process.stdout.write([process.env.WANDB_API_KEY, process.env.WF_TRACE_SERVER_URL].join(" "))';
@@ -148,7 +153,7 @@ describe('heddle service', () => {
       stdout: expect.stringMatching(
         /\nexport WF_TRACE_SERVER_URL=https:\/\/heddle\.example\.com\/trace\nexport WANDB_BASE_URL=https:\/\/heddle\.example\.com\/trace\n$/,
       ),
-      stderr: 'projects:  none yet: heddle service grant mo ENTITY/PROJECT\n',
+      stderr: `projects:  none yet: heddle service grant mo ENTITY/PROJECT\nstored in: ${describeData(data)}\n`,
     });
     for (const url of ['example.com', 'ftp://example.com', 'http://a:b@example.com', 'http://x/$(id)', "http://x/'"]) {
       expect(await run(['add-user', 'no', '--env', '--url', url])).toMatchObject({ code: 2, stdout: '' });
@@ -164,6 +169,8 @@ describe('heddle service', () => {
     [1, ['grant', 'eve', 'p/q', 'support'], 'Nothing was granted: project: must have the shape entity/project'],
     [1, ['add-user', 'new', 'support'], 'No account was created: project: must have the shape entity/project'],
     [1, ['revoke', 'eve', 'p/q'], 'Nothing was revoked: eve can see all projects'],
+    [2, ['end-sessions'], 'name an account or pass --all'],
+    [2, ['end-sessions', 'eve', '--all'], 'name an account or pass --all'],
   ] as const)('exits with code %d for %s, and changes nothing', async (code, args, message) => {
     expect(await run([...args])).toMatchObject({ code, stdout: '', stderr: expect.stringContaining(message) });
     expect((await run(['list-users', '--table'])).stdout).toBe('eve: all projects\ngrace: no project\n');
@@ -178,9 +185,10 @@ describe('heddle service', () => {
       stderr: expect.stringContaining('EADDRINUSE'),
     });
     const { stdout } = await run(['add-user', 'ada', 'p/q']);
-    const [, password] = /^user name: ada\npassword: {2}([\w-]{43})\ntoken: {5}[\w-]{43}\nprojects: {2}p\/q\n$/.exec(
-      stdout,
-    )!;
+    const [, password] =
+      /^user name: ada\npassword: {2}([\w-]{43})\ntoken: {5}[\w-]{43}\nprojects: {2}p\/q\nstored in: .+\n$/.exec(
+        stdout,
+      )!;
     expect(await run(['add-user', 'ada'])).toMatchObject({ code: 1, stderr: expect.stringContaining('ada') });
     const response = await fetch(`${url}/annotation_queues/work/items/query`, {
       method: 'POST',

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { databaseUrls } from '../../src/core/database-url.ts';
+import { databaseUrls, describeData } from '../../src/core/database-url.ts';
 
 const split = (text: string) => databaseUrls(text)?.map(({ href }) => href);
 
@@ -38,4 +38,17 @@ describe('databaseUrls', () => {
       expect(split(text)).toBeUndefined();
     },
   );
+});
+
+describe('describeData', () => {
+  it.each([
+    ['/home/ada/heddle.db', '/home/ada/heddle.db'],
+    ['postgres://ada:hush@127.0.0.1/heddle?password=hush', 'the database heddle at 127.0.0.1'],
+    ['postgres://ada:hush@one:5432,two/heddle', 'the database heddle at one:5432, two'],
+    ['postgres://ada@%2Fvar%2Frun%2Fpostgresql/heddle', 'the database heddle at /var/run/postgresql'],
+    ['postgres:///heddle?host=/run/postgresql', 'the database heddle at /run/postgresql'],
+    ['postgres:///', 'the database'],
+  ])('names the data in %s without secrets', (data, description) => {
+    expect(describeData(data)).toBe(description);
+  });
 });

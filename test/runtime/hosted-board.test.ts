@@ -133,6 +133,25 @@ describe('heddle service start --board', () => {
     expect(output.stderr).not.toContain(token);
   });
 
+  it('leads the person who is logged in from a used link to the queue, and warns only about others', async () => {
+    const { url, invite, output } = await startBoardService();
+    const token = await invite('ann', 'team/support', '--queue', 'review');
+    const ann = new BoardVisitor(url);
+    expect((await ann.post('/board/invitation', { token })).status).toBe(200);
+    expect(JSON.parse((await ann.post('/board/invitation', { token, check: true })).body)).toEqual({
+      account: 'ann',
+      current: 'ann',
+      location: '/board/?project=team%2Fsupport&queue=review',
+    });
+    expect(output.stderr).not.toContain('warn');
+    const other = new BoardVisitor(url);
+    expect(JSON.parse((await other.post('/board/invitation', { token, check: true })).body)).toEqual({
+      account: 'ann',
+      fault: 'This invitation has been used',
+    });
+    expect(output.stderr).toMatch(/warn.*invitation refused.*reason=used account=ann/);
+  });
+
   it('shows an account its own projects only, also with a stolen cookie, and says so in its log', async () => {
     const service = await startBoardService();
     const { url, environment, output } = service;
@@ -295,14 +314,22 @@ describe('heddle service start --board', () => {
     const ended = await run(['service', 'end-sessions', 'ann'], service.environment);
     expect(ended.stdout).toBe('ann: 1 session ended\n');
     expect((await two.post('/board/call', { name: 'list_queues' })).status).toBe(401);
+    const three = await invited(service, 'ben');
+    expect((await run(['service', 'end-sessions', '--all'], service.environment)).stdout).toBe(
+      'all accounts: 1 session ended\n',
+    );
+    expect((await three.post('/board/session', {})).status).toBe(401);
   });
 
   it('keeps its cookies to https under its public URL', async () => {
     const service = await startBoardService(['--board', '--public-url', 'https://judge.example.com']);
     const { url, environment } = service;
-    const { stdout } = await run(
+    const { stdout, stderr } = await run(
       ['service', 'invite', 'ann', 'team/support', '--url', 'https://judge.example.com/'],
       environment,
+    );
+    expect(stderr).toMatch(
+      /^For ann alone: the link works once, until \S+ \S+ UTC, at the service whose data is \/.*\/heddle\.db\.\n$/,
     );
     expect(stdout).toMatch(/^https:\/\/judge\.example\.com\/board\/login#invitation=[\w-]{43}\n$/);
     const token = invitationIn(stdout);

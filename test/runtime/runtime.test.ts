@@ -56,4 +56,18 @@ describe('openRuntime', () => {
     expect(runtime.serverOptions.redactor.redact('password cinnamon roll')).toBe('password [secret]');
     await runtime.close();
   });
+
+  it('has the sample project by default on a data file, and no default project on a database', async () => {
+    const [file, database] = [open({}), open({ HEDDLE_DATABASE_URL: 'postgres://db.example/heddle' })];
+    expect(file.serverOptions).toMatchObject({
+      project: 'demo/support',
+      sampleProject: 'demo/support',
+      isEmbedded: true,
+      instructions: expect.stringContaining('sample data in demo/support'),
+    });
+    const { project, sampleProject, isEmbedded, instructions } = database.serverOptions;
+    expect([project, sampleProject, isEmbedded]).toEqual([undefined, undefined, true]);
+    expect(instructions).toContain('evaluations of the embedded service.');
+    expect(instructions).toContain('project_id is entity/project, with no default: pass it.');
+  });
 });

@@ -50,12 +50,21 @@ export async function startBoardProxy(server: string, port: number): Promise<Ngi
   ]);
 }
 
+/** Starts nginx with deploy/nginx/heddle-programs.conf in front of a service. It speaks TLS only. */
+export async function startProgramsProxy(server: string): Promise<Nginx> {
+  const port = await freePort();
+  return start('heddle-programs.conf', `https://localhost:${port}`, (folder) => [
+    ...ownCertificate(folder, port, 8443),
+    ['127.0.0.1:8787', new URL(server).host],
+  ]);
+}
+
 /** Returns the places of a port and a certificate of this machine in a configuration. */
-function ownCertificate(folder: string, port: number): [string, string][] {
+function ownCertificate(folder: string, port: number, documentedPort = 443): [string, string][] {
   writeFileSync(join(folder, 'fullchain.pem'), selfSigned.cert);
   writeFileSync(join(folder, 'privkey.pem'), selfSigned.key, { mode: 0o600 });
   return [
-    ['listen 443 ssl;', `listen 127.0.0.1:${port} ssl;`],
+    [`listen ${documentedPort} ssl;`, `listen 127.0.0.1:${port} ssl;`],
     ['/etc/heddle/tls/fullchain.pem', join(folder, 'fullchain.pem')],
     ['/etc/heddle/tls/privkey.pem', join(folder, 'privkey.pem')],
   ];

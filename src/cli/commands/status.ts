@@ -1,7 +1,7 @@
 import { existsSync } from 'node:fs';
 import type { Command } from 'commander';
 import { version } from '../../core/version.ts';
-import { dataLocation, sampleProject } from '../../runtime/runtime.ts';
+import { dataLocation, hasSampleProject, sampleProject } from '../../runtime/runtime.ts';
 import { configFileIn } from '../../settings/profiles.ts';
 import type { ResolvedSettings } from '../../settings/resolve-settings.ts';
 import { type SourceKind, settingDefinitions, settingNames } from '../../settings/settings.ts';
@@ -44,7 +44,7 @@ async function readStatus(resolved: ResolvedSettings) {
     if ('secret' in settingDefinitions[name]) secrets[snakeCase(name)] = { source, ...place };
     else settings[snakeCase(name)] = { value: value ?? null, source, ...place };
   }
-  if (values.baseUrl === undefined && values.project === undefined) {
+  if (hasSampleProject(values) && values.project === undefined) {
     settings.project = { value: sampleProject, source: 'default' };
   }
   const { problem } = credentials;

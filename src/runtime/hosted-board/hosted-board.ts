@@ -211,13 +211,13 @@ export class HostedBoard {
     sessions: BoardSessions,
   ): Promise<object> {
     const [found, current] = await Promise.all([sessions.readInvitation(token), cookie && sessions.accountOf(cookie)]);
-    const { account } = found;
+    const { account, project_id: project, queue_id: queue } = found;
     const members = { ...(account !== undefined && { account }), ...(current && { current }) };
-    if ('refused' in found) {
+    // Where the person is logged in, a link that is used up still leads to the queue.
+    if ('refused' in found && (account === undefined || account !== current)) {
       this.#warn(request, 'invitation refused', { reason: found.refused, account });
-      return { ...members, fault: invitationFaults[found.refused], location: locationOf({}) };
+      return { ...members, fault: invitationFaults[found.refused] };
     }
-    const { project_id: project, queue_id: queue } = found;
     return { ...members, location: locationOf({ project, queue: queue ?? undefined }) };
   }
 

@@ -35,6 +35,8 @@ export type UsedInvitation = { session: NewSession; project: string; queue: stri
 interface RefusedInvitation {
   refused: 'unknown' | 'used' | 'expired';
   account?: string;
+  project_id?: string;
+  queue_id?: string | null;
 }
 
 /** Invites people to the board, and knows who is logged in. */
@@ -154,9 +156,10 @@ async function findInvitation(
     .where('token_hash', '=', hashSecret(token))
     .executeTakeFirst();
   if (!invitation) return { refused: 'unknown' };
-  const { account, expires_at, used_at } = invitation;
-  if (used_at !== null) return { refused: 'used', account };
-  return expires_at <= new Date().toISOString() ? { refused: 'expired', account } : invitation;
+  const { account, project_id, queue_id, expires_at, used_at } = invitation;
+  if (used_at !== null) return { refused: 'used', account, project_id, queue_id };
+  const isExpired = expires_at <= new Date().toISOString();
+  return isExpired ? { refused: 'expired', account, project_id, queue_id } : invitation;
 }
 
 async function useInvitation(transaction: Transaction, token: string, replaced?: string): Promise<UsedInvitation> {
@@ -205,15 +208,17 @@ async function endSession(transaction: Transaction, token: string): Promise<void
   await transaction.deleteFrom('board_sessions').where('token_hash', '=', hashSecret(token)).execute();
 }
 
-/** Ends all sessions of an account, and its invitations; returns how many browsers were logged in. */
-export function endSessionsOf(database: Database, account: string): Promise<number> {
+/** Ends all sessions of an account, or of every account, and the invitations; returns how many browsers were logged in. */
+export function endSessionsOf(database: Database, account?: string): Promise<number> {
   return database.write(async (transaction) => {
-    await transaction.deleteFrom('board_invitations').where('account', '=', account).execute();
-    const { numDeletedRows } = await transaction
-      .deleteFrom('board_sessions')
-      .where('account', '=', account)
-      .executeTakeFirstOrThrow();
-    return Number(numDeletedRows);
+    let invitations = transaction.deleteFrom('board_invitations');
+    let sessions = transaction.deleteFrom('board_sessions');
+    if (account !== undefined) {
+      invitations = invitations.where('account', '=', account);
+      sessions = sessions.where('account', '=', account);
+    }
+    await invitations.execute();
+    return Number((await sessions.executeTakeFirstOrThrow()).numDeletedRows);
   });
 }
 

@@ -41,7 +41,7 @@ export async function openServiceStore(urlOrPath: string) {
     grant: (name: string, grants: ProjectGrants) => grantProjects(database, name, grants),
     revoke: (name: string, grants: ProjectGrants) => revokeProjects(database, name, grants),
     invite: (person: InvitedPerson) => invitePerson(database, person),
-    endSessions: (name: string) => endSessionsOf(database, name),
+    endSessions: (name?: string) => endSessionsOf(database, name),
     listUsers: () => database.read(listAccounts),
     importItems: (source: AsyncIterable<string> | Iterable<string>, target: ImportTarget) =>
       importItems(database, source, target),

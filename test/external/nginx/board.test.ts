@@ -2,8 +2,8 @@ import { describe, expect, it } from 'vitest';
 import { hasChromium, says, startChromium } from '../../support/chromium.ts';
 import { freePort } from '../../support/free-port.ts';
 import { call, emptyHome, run, temporaryFolder } from '../../support/heddle.ts';
-import { startServiceCommand } from '../../support/service-process.ts';
-import { hasNginx, startBoardProxy, trustingFetch } from '../../support/start-nginx.ts';
+import { addAccount, startServiceCommand } from '../../support/service-process.ts';
+import { hasNginx, startBoardProxy, startProgramsProxy, trustingFetch } from '../../support/start-nginx.ts';
 
 describe.skipIf(!hasNginx || !hasChromium)('deploy/nginx/heddle-board.conf', () => {
   it('lets three people judge in their browsers over TLS, and exposes nothing but the board', async () => {
@@ -52,5 +52,21 @@ describe.skipIf(!hasNginx || !hasChromium)('deploy/nginx/heddle-board.conf', () 
       Array.from({ length: 60 }, async () => (await fetch(`${origin}/board/password`, login)).status),
     );
     expect(new Set(statuses)).toEqual(new Set([401, 429]));
+  });
+});
+
+describe.skipIf(!hasNginx)('deploy/nginx/heddle-programs.conf', () => {
+  it('lets programs with an account use the service over TLS, and shows them no board', async () => {
+    const environment = emptyHome(temporaryFolder());
+    const { username, password } = await addAccount('app', environment);
+    const publicUrl = ['--public-url', 'https://judge.example.com'];
+    const service = await startServiceCommand(environment, ['--board', ...publicUrl]);
+    const { origin } = await startProgramsProxy(service.url);
+    const fetch = trustingFetch();
+    const status = async (path: string, secret: string): Promise<number> =>
+      (await fetch(`${origin}${path}`, { headers: { authorization: `Basic ${btoa(`${username}:${secret}`)}` } }))
+        .status;
+    expect([await status('/projects', password), await status('/projects', 'guess')]).toEqual([200, 401]);
+    for (const path of ['/board', '/board/', '/board/password']) expect(await status(path, password), path).toBe(404);
   });
 });

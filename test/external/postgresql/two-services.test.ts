@@ -61,10 +61,14 @@ describe('two service processes on one database', () => {
     expect(stdout).toContain('"items": 500');
   });
 
-  it('share the sample project with the service that tools start', async () => {
+  it('share their data with the service that tools start, which adds no sample project', async () => {
     const at = emptyHome(temporaryFolder(), environment);
-    const { stdout, code } = await run(['call', 'list_queues', '{}'], at);
-    expect([code, stdout]).toEqual([0, expect.stringContaining('support-triage')]);
-    expect((await run(['service', 'list', '--project', 'demo/support'], at)).stdout).toContain('"items": 12');
+    const { stdout, code } = await run(['call', 'list_queues', '{"project_id":"demo/review"}'], at);
+    expect([code, stdout]).toEqual([0, expect.stringContaining('answers')]);
+    expect(await run(['call', 'list_queues'], at)).toMatchObject({
+      code: 1,
+      stderr: expect.stringContaining('No project'),
+    });
+    expect((await run(['service', 'list', '--project', 'demo/support'], at)).stdout).toBe('[]\n');
   });
 });

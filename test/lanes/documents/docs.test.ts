@@ -16,13 +16,16 @@ import { parse as parseToml } from 'smol-toml';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { environmentNames } from '../../../src/settings/resolve-settings.ts';
 import { settingDefinitions } from '../../../src/settings/settings.ts';
+import { execute } from '../../support/embedded-service.ts';
 import { freePort } from '../../support/free-port.ts';
 import { command, emptyHome, type Finished, run } from '../../support/heddle.ts';
 import { type Block, blocksOf, inlineCode, pages, root, textOf } from '../../support/markdown-blocks.ts';
+import { Cluster } from '../../support/postgres-cluster.ts';
 import { requireProgram } from '../../support/require-program.ts';
 import { pattern, Shell, transcript } from '../../support/shell.ts';
 
 const hasCurl = requireProgram('curl', 'curl', 'apt-get install curl');
+const hasPostgres = requireProgram('PostgreSQL', '/usr/lib/postgresql', 'apt-get install postgresql');
 
 let folder: string;
 let environment: Record<string, string>;
@@ -56,6 +59,21 @@ function homeOf(page: string): { home: string; env: Record<string, string> } {
   if (!existsSync(join(home, 'node_modules/openai')))
     symlinkSync(join(root, 'node_modules/openai'), join(home, 'node_modules/openai'));
   return { home, env: emptyHome(home, { PATH: environment.PATH! }) };
+}
+
+const serverSettings = '/etc/heddle/service.env';
+
+/** Starts PostgreSQL with a database for the service, and writes the settings of docs/for-operators.md for it. */
+async function startDatabase(settingsFile: string): Promise<Cluster> {
+  const cluster = await Cluster.make();
+  await execute(cluster.url, 'create database heddle');
+  const { host, username, password } = new URL(cluster.url);
+  const [settings] = blocksOf('docs/for-operators.md').filter((block) => kindOf(block) === 'env');
+  const text = settings!.text
+    .replace('heddle@127.0.0.1/', `${username}@${host}/`)
+    .replace('PGPASSWORD=…', `PGPASSWORD=${password}`);
+  writeFileSync(settingsFile, text, { mode: 0o600 });
+  return cluster;
 }
 
 let demo: Promise<Finished> | undefined;
@@ -98,7 +116,8 @@ describe.concurrent.each(pages)('%s', (page) => {
   });
 
   const runs = of('run');
-  testOf(runs, !hasCurl && runs.some(({ text }) => text.includes('curl')))(
+  const usesDatabase = runs.some(({ text }) => text.includes(serverSettings));
+  testOf(runs, (!hasCurl && runs.some(({ text }) => text.includes('curl'))) || (!hasPostgres && usesDatabase))(
     'has commands that run and print the output below them',
     async () => {
       const { home, env } = homeOf(page);
@@ -108,7 +127,10 @@ describe.concurrent.each(pages)('%s', (page) => {
           ports.set(port, ports.get(port) ?? `${await freePort()}`);
       }
       const here = (text: string): string =>
-        text.replaceAll(/\b(?:8787|39[0-9]{2}|9464)\b/g, (port) => ports.get(port)!);
+        text
+          .replaceAll(/\b(?:8787|39[0-9]{2}|9464)\b/g, (port) => ports.get(port)!)
+          .replaceAll(serverSettings, join(home, 'service.env'));
+      const database = usesDatabase ? await startDatabase(join(home, 'service.env')) : undefined;
       const shell = new Shell(home, env);
       try {
         for (const { info, text, line } of runs) {
@@ -122,6 +144,7 @@ describe.concurrent.each(pages)('%s', (page) => {
         }
       } finally {
         shell.end();
+        database?.remove();
       }
     },
   );
@@ -194,7 +217,7 @@ describe.concurrent.each(pages)('%s', (page) => {
       (name) => settingDefinitions[name].environment,
     );
     for (const { text } of of('env')) {
-      for (const line of text.trim().split('\n')) expect(names).toContain(line.split('=')[0]);
+      for (const line of text.trim().split('\n')) expect([...names, 'PGPASSWORD']).toContain(line.split('=')[0]);
     }
   });
 
@@ -205,6 +228,11 @@ describe.concurrent.each(pages)('%s', (page) => {
       for (const [file] of text.matchAll(/\bdeploy\/[\w@./-]+/g)) expect(existsSync(join(root, file)), file).toBe(true);
       for (const [, unit] of text.matchAll(/\b(heddle[\w-]*@)(?=[\d$])/g)) {
         expect(existsSync(join(root, `deploy/systemd/${unit}.service`)), unit).toBe(true);
+      }
+      for (const [, prefix] of text.matchAll(/sudo npm install --global --prefix (\S+)/g)) {
+        for (const file of files.filter((name) => name.endsWith('.service'))) {
+          expect(textOf(join('deploy', file)), file).toContain(`ExecStart=${prefix}/bin/heddle `);
+        }
       }
       for (const [, kind, name] of text.matchAll(/\b(deployment|secret generic)[ /]([\w-]+)/g)) {
         const form = kind === 'deployment' ? `kind: Deployment\nmetadata:\n  name: ${name}\n` : `ame: ${name}[ ,]`;

@@ -17,7 +17,12 @@ describe('invitations to the board', () => {
       },
     ]);
     expect(outcomes.filter((outcome) => 'refused' in outcome)).toEqual(
-      Array.from({ length: 3 }, () => ({ refused: 'used', account: 'ann' })),
+      Array.from({ length: 3 }, () => ({
+        refused: 'used',
+        account: 'ann',
+        project_id: 'team/support',
+        queue_id: null,
+      })),
     );
     expect(await running.boardSessions.projectsOf('ann')).toEqual(['team/support']);
     expect(await running.boardSessions.useInvitation(`${token}x`)).toEqual({ refused: 'unknown' });
@@ -42,7 +47,12 @@ describe('invitations to the board', () => {
     const [row] = await execute(data, 'select * from board_invitations');
     expect(Date.parse(String(row!.expires_at)) - Date.parse(String(row!.created_at))).toBe(86_400_000);
     await execute(data, "update board_invitations set expires_at = '2026-01-01T00:00:00.000Z'");
-    expect(await running.boardSessions.useInvitation(token)).toEqual({ refused: 'expired', account: 'ann' });
+    expect(await running.boardSessions.useInvitation(token)).toEqual({
+      refused: 'expired',
+      account: 'ann',
+      project_id: 'team/support',
+      queue_id: null,
+    });
   });
 
   it('take the id or the name of a queue, and name the queues if there is none', async () => {
@@ -104,6 +114,10 @@ describe('sessions of the board', () => {
     expect(await withStore(data, (store) => store.endSessions('ann'))).toBe(2);
     for (const session of started) expect(await sessions.accountOf(session!.token)).toBeUndefined();
     expect(await sessions.useInvitation(token)).toEqual({ refused: 'unknown' });
+    await withStore(data, (store) => store.addUser('bea', 'all'));
+    const later = [await sessions.logInAs(['ann']), await sessions.logInAs(['bea'])];
+    expect(await withStore(data, (store) => store.endSessions())).toBe(2);
+    for (const session of later) expect(await sessions.accountOf(session!.token)).toBeUndefined();
   });
 });
 

@@ -64,10 +64,10 @@ async function offerInvitation(token: string): Promise<void> {
   const found = (await send('invitation', { token, check: true })) as Record<string, string> | undefined;
   // The page can be loaded again when the server answers.
   if (!found) return;
-  const { account, current, fault, location: place = './' } = found;
+  const { account, current, fault, location: place } = found;
   if (account !== undefined && account === current) {
     sessionStorage.removeItem(keptKey);
-    return location.replace(place);
+    return location.replace(place!);
   }
   if (fault !== undefined) {
     sessionStorage.removeItem(keptKey);

@@ -6,7 +6,7 @@ import { HttpClient } from '../../../core/http/http-client.ts';
 import { ownMember } from '../../../core/json/member-at.ts';
 import { build, oldestNode, version } from '../../../core/version.ts';
 import { fetchKeys } from '../../../mcp/oauth/issuer-keys.ts';
-import { dataLocation } from '../../../runtime/runtime.ts';
+import { dataLocation, hasSampleProject } from '../../../runtime/runtime.ts';
 import { configFileIn, readProfiles, storeOf } from '../../../settings/profiles.ts';
 import type { ResolvedSettings } from '../../../settings/resolve-settings.ts';
 import type { Credentials } from '../../../settings/secrets/credentials.ts';
@@ -129,10 +129,10 @@ function* checkConfiguration({ values, sources, folders, placeholders }: Resolve
     const { baseUrl, inferenceUrl } = values;
     const ownUrl = ownInferenceUrl({ baseUrl, ...(inferenceUrl !== undefined && { inferenceUrl }) });
     yield ok('configuration', `the service is ${baseUrl}${ownUrl === undefined ? '' : `, its inference is ${ownUrl}`}`);
-    if (values.project === undefined) {
-      const advice = 'Set HEDDLE_PROJECT, or run `heddle login --project ENTITY/PROJECT`.';
-      yield warning('configuration', 'no project is set, so every tool call must name one', advice);
-    }
+  }
+  if (values.project === undefined && !hasSampleProject(values)) {
+    const advice = 'Set HEDDLE_PROJECT, or run `heddle login --project ENTITY/PROJECT`.';
+    yield warning('configuration', 'no project is set, so every tool call must name one', advice);
   }
   for (const name of placeholders) {
     const advice = 'Fill in the field in the settings of the application that starts heddle, or remove the variable.';
@@ -189,9 +189,9 @@ async function checkHandshake(settings: ResolvedSettings): Promise<Finding[]> {
     const session = `protocol ${client.getNegotiatedProtocolVersion()}, ${tools.length} tools`;
     const connected = ok('MCP', `a client connected to \`heddle serve\` over stdio, ${session}`);
     // The doctor creates no data.
-    const isNew =
-      values.baseUrl === undefined && values.databaseUrl === undefined && !existsSync(dataLocation(settings));
-    if (isNew || !tools.some(({ name }) => name === 'list_queues')) return [connected];
+    const isNew = hasSampleProject(values) && !existsSync(dataLocation(settings));
+    const hasProject = values.project !== undefined || hasSampleProject(values);
+    if (isNew || !hasProject || !tools.some(({ name }) => name === 'list_queues')) return [connected];
     const { content, isError } = await client.callTool({ name: 'list_queues', arguments: {} });
     const [said] = content;
     const text = said?.type === 'text' ? said.text : '';

@@ -4,7 +4,7 @@ import { objectNamePattern } from '../../../contract/references.ts';
 import type { Members } from '../../../core/json/json-object.ts';
 import { valueText } from '../../../core/json/value-text.ts';
 import { fieldSchema, fieldTypes } from '../../../queues/queue-fields.ts';
-import { sampleProject } from '../../../runtime/runtime.ts';
+import { hasSampleProject, sampleProject } from '../../../runtime/runtime.ts';
 import { type CheckedImport, type ImportTarget, type NewField, readImport } from '../../../service/start-service.ts';
 import { resolveSettings } from '../../../settings/resolve-settings.ts';
 import { cutValue, valuesAt } from '../../../text/call-values.ts';
@@ -168,7 +168,7 @@ function explainJudging(command: Command, { projectId, queueId }: ImportTarget):
   const { project: usual } = resolveSettings({ flags: {}, environment, folders, newProfile: true }).values;
   const profile = sources.profile.from === 'flag' ? ` --profile ${values.profile}` : '';
   const folder = sources.dataDir.from === 'flag' ? ` --data-dir ${values.dataDir}` : '';
-  const isUsual = projectId === (usual ?? sampleProject);
+  const isUsual = projectId === (usual ?? (hasSampleProject(values) ? sampleProject : undefined));
   const project = isUsual ? '' : ` --project ${projectId}`;
   const program = programName();
   stderr.write(`Judge them in a browser: ${program} board ${shellWord(queueId)}${project}${profile}${folder}\n`);

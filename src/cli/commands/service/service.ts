@@ -1,4 +1,5 @@
 import { type Command, InvalidArgumentError } from 'commander';
+import { describeData } from '../../../core/database-url.ts';
 import { isLoopbackHost } from '../../../core/http/loopback.ts';
 import { HostedBoard } from '../../../runtime/hosted-board/hosted-board.ts';
 import { listenAt, releaseMemoryAtRest, stopSignal, untilAborted } from '../../../runtime/process-lifecycle.ts';
@@ -13,6 +14,7 @@ import {
   startService,
 } from '../../../service/start-service.ts';
 import { compactTable, escapeInvisible } from '../../../text/compact-table.ts';
+import { pluralize } from '../../../text/page.ts';
 import { dataFlags, storedDataOf, withStore } from '../../access/open-store.ts';
 import { logOf } from '../../access/runtime-options.ts';
 import { invocation } from '../../invocation.ts';
@@ -112,7 +114,7 @@ function addUser(service: Command): void {
   explain(command, {
     examples: [
       'heddle service add-user ada team/support',
-      'heddle service add-user recorder team/support --env > recording.env',
+      '(umask 077; heddle service add-user recorder team/support --env > recording.env)',
     ],
     page: 'docs/service.md#who-sees-which-project, docs/recording.md',
   });
@@ -120,11 +122,11 @@ function addUser(service: Command): void {
     const grants = grantsOf(projects, options);
     const { password, token } = await withStore(command, (store) => store.addUser(name, grants));
     const seen = grants.length === 0 ? `none yet: heddle service grant ${name} ENTITY/PROJECT` : describeGrants(grants);
-    if (!options.env) {
-      return printLine(`user name: ${name}\npassword:  ${password}\ntoken:     ${token}\nprojects:  ${seen}`);
-    }
+    const data = describeData(storedDataOf(command));
+    const place = `projects:  ${seen}\nstored in: ${data}`;
+    if (!options.env) return printLine(`user name: ${name}\npassword:  ${password}\ntoken:     ${token}\n${place}`);
     // On stderr, so that a shell can evaluate stdout.
-    if (grants.length === 0) invocation().stderr.write(`projects:  ${seen}\n`);
+    invocation().stderr.write(`${place}\n`);
     // Without WANDB_BASE_URL, the Python SDK would send the key to the public service.
     const addresses = ['WF_TRACE_SERVER_URL', 'WANDB_BASE_URL'].map((name) => `export ${name}=${options.url}`);
     printLine([`export WANDB_API_KEY=${token}`, ...addresses].join('\n'));
@@ -175,7 +177,8 @@ function addListUsers(service: Command): void {
     const accounts = await withStore(command, (store) => store.listUsers());
     if (!isForPeople(form)) return printJson(accounts);
     for (const { name, projects } of accounts) printAccount(name, projects);
-    if (accounts.length === 0) invocation().stderr.write('There are no accounts.\n');
+    if (accounts.length === 0)
+      invocation().stderr.write(`There are no accounts in ${describeData(storedDataOf(command))}.\n`);
   });
 }
 
@@ -205,7 +208,10 @@ function addInvite(service: Command): void {
       const { token, expires_at } = await withStore(command, (store) => store.invite({ account, project, queue }));
       printLine(`${origin}/board/login#invitation=${token}`);
       const until = expires_at.replace(/:\d\d\.\d+Z$/, ' UTC').replace('T', ' ');
-      invocation().stderr.write(`For ${account} alone: the link works once, until ${until}.\n`);
+      const data = describeData(storedDataOf(command));
+      invocation().stderr.write(
+        `For ${account} alone: the link works once, until ${until}, at the service whose data is ${data}.\n`,
+      );
     },
   );
 }
@@ -214,11 +220,16 @@ function addEndSessions(service: Command): void {
   const command = service
     .command('end-sessions')
     .description('log an account out of the board in every browser, and withdraw its invitations')
-    .argument('<name>', 'user name');
-  explain(command, { examples: ['heddle service end-sessions ann'], page: 'docs/judging-as-a-team.md' });
-  addSettingFlags(command, dataFlags).action(async (name: string) => {
+    .argument('[name]', 'user name')
+    .option('--all', 'every account');
+  explain(command, {
+    examples: ['heddle service end-sessions ann', 'heddle service end-sessions --all'],
+    page: 'docs/judging-as-a-team.md',
+  });
+  addSettingFlags(command, dataFlags).action(async (name: string | undefined, { all }: { all?: true }) => {
+    if ((name === undefined) !== (all === true)) throw new UsageError('name an account or pass --all');
     const count = await withStore(command, (store) => store.endSessions(name));
-    printLine(`${name}: ${count} ${count === 1 ? 'session' : 'sessions'} ended`);
+    printLine(`${name ?? 'all accounts'}: ${pluralize(count, 'session')} ended`);
   });
 }
 

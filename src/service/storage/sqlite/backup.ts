@@ -156,9 +156,8 @@ export async function resetData(dataFile: string): Promise<string | undefined> {
 }
 
 const programs = {
-  backup: 'Use pg_dump --format=custom --file FILE, with the URL of the database and the password in PGPASSWORD.',
-  restore:
-    'Stop every heddle process, then use pg_restore --clean --if-exists, with the URL of the database and the password in PGPASSWORD.',
+  backup: 'Use pg_dump --format=custom to back up and pg_restore to restore: docs/updating.md has both commands.',
+  restore: 'Stop every heddle process, then use pg_restore --clean --if-exists: docs/updating.md has the command.',
   reset: 'Stop every heddle process, then drop the database and create it again (dropdb, createdb).',
 };
 
