@@ -325,7 +325,7 @@ describe('heddle queue export', () => {
     const { code, stdout, stderr } = await run(csv, environment);
     expect([code, stdout]).toEqual([0, '']);
     expect(stderr).toBe(
-      '6 judgements and notes of 2 items. 5 cells that a spreadsheet would run as formulas begin with an apostrophe.\n',
+      '6 judgements and notes of 2 items. 5 cells that a spreadsheet would run as a formula got an apostrophe in front.\n',
     );
     const text = readFileSync(out, 'utf8');
     expect(text.split('\r\n')[0]).toBe(

@@ -10,6 +10,7 @@ import { rowChoice } from '../../../evaluations/rank-rows.ts';
 import { comparisonSentence } from '../../../evaluations/render-runs.ts';
 import type { McpServerOptions } from '../../../mcp/server.ts';
 import type { Progress } from '../../../records/call-context.ts';
+import { describeDefused } from '../../../text/csv-line.ts';
 import { pluralize } from '../../../text/page.ts';
 import { createNamedFile, writeInParts } from '../../access/named-file.ts';
 import { showView } from '../../access/show-view.ts';
@@ -387,11 +388,7 @@ function addExport(evaluation: Command): void {
         }
         return cells;
       });
-      if (defused > 0) {
-        invocation().stderr.write(
-          `${pluralize(defused, 'cell')} that a spreadsheet would run as a formula got an apostrophe in front.\n`,
-        );
-      }
+      if (defused > 0) invocation().stderr.write(`${describeDefused(defused)}\n`);
     });
   });
 }
