@@ -3,7 +3,7 @@ import { type Command, InvalidArgumentError, Option } from 'commander';
 import { objectNamePattern } from '../../../contract/references.ts';
 import type { Members } from '../../../core/json/json-object.ts';
 import { valueText } from '../../../core/json/value-text.ts';
-import { fieldSchema, fieldTypes } from '../../../queues/queue-fields.ts';
+import { fieldSchema, fieldTypes, renderFields, summarizeField } from '../../../queues/queue-fields.ts';
 import { sampleProject } from '../../../runtime/runtime.ts';
 import { type CheckedImport, type ImportTarget, type NewField, readImport } from '../../../service/start-service.ts';
 import { resolveSettings } from '../../../settings/resolve-settings.ts';
@@ -12,7 +12,7 @@ import { pluralize } from '../../../text/page.ts';
 import { shellWord } from '../../../tools/definition/terminal-command.ts';
 import { dataFlags, withStore } from '../../access/open-store.ts';
 import { invocation, programName } from '../../invocation.ts';
-import { drawRecord } from '../../terminal/aligned-table.ts';
+import { drawRecord, toSeconds } from '../../terminal/aligned-table.ts';
 import { escapeControls, printLine, printText } from '../../terminal/print.ts';
 import { drawProgress, showProgress } from '../../terminal/progress.ts';
 import { UsageError } from '../../terminal/report-failure.ts';
@@ -194,13 +194,13 @@ function printDryRun(
     );
     const given = feedback.filter((entry) => entry.call_id === call_id).flatMap(({ judgements }) => judgements);
     const judged = given.map(({ field, value, annotator }) => `${field} ${JSON.stringify(value)} by ${annotator}`);
-    const entries: [string, unknown][] = [['call', `${call_id} (${call_op_name}, ${call_started_at})`], ...shown];
+    const entries: [string, unknown][] = [['call', `${call_id} (${call_op_name}, ${toSeconds(call_started_at)})`], ...shown];
     if (call?.exception != null)
       entries.push(['failed', cutValue(redactor.redact(String(call.exception)), maxShownChars)]);
     if (judged.length > 0) entries.push(['judged', judged.join(', ')]);
-    printText(`${drawRecord(entries, resultWidth())}\n`);
+    printLine(`${drawRecord(entries, resultWidth())}\n`);
   }
-  const types = fields.map(({ name, field_schema }) => `${name} ${JSON.stringify(field_schema)}`);
+  const types = fields.map(({ name, field_schema: schema }) => renderFields([summarizeField({ name, schema })]));
   const judged = [...new Set(feedback.flatMap(({ judgements }) => judgements.map(({ field }) => field)))];
   const fieldNames = [...types, ...judged.filter((name) => !fields.some((field) => field.name === name))];
   printLine(`Nothing was stored. The queue ${queueId} of ${projectId} would get ${pluralize(items.length, 'item')}.`);
