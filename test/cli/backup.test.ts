@@ -271,7 +271,7 @@ describe('heddle service reset', () => {
     await changeFile(place.data, 'delete from schema_version');
     expect(await run(['call', 'list_queues'], place.environment)).toMatchObject({
       code: 1,
-      stderr: expect.stringContaining('run `heddle service reset`'),
+      stderr: expect.stringContaining('run `node dist/heddle.js service reset`'),
     });
     await freeDataFile(place.data);
     const { code, stdout } = await place.service('reset', '--yes');

@@ -264,13 +264,12 @@ describe('heddle import', () => {
     });
   });
 
-  it('refuses to import while the profile uses another service, which it would not reach', async () => {
-    const elsewhere = { ...environment, HEDDLE_BASE_URL: 'https://service.example' };
+  it('refuses to import into another service, and says what sets it', async () => {
+    const elsewhere = { ...environment, WF_TRACE_SERVER_URL: 'https://service.example' };
     expect(await run(['import', 'x.csv'], elsewhere)).toMatchObject({
       code: 2,
-      stderr: expect.stringContaining(
-        'an import goes into the embedded service, and the profile default uses https://service.example',
-      ),
+      stderr:
+        'heddle: an import goes into the embedded service, but WF_TRACE_SERVER_URL sets the service https://service.example: unset WF_TRACE_SERVER_URL for it, as in `env -u WF_TRACE_SERVER_URL node dist/heddle.js import FILE`\n',
     });
   });
 });

@@ -80,7 +80,9 @@ function drawTable(lines: readonly string[][], width: number): { text: string; i
 
 /** Draws lines of name and value. Long values are wrapped and keep their own lines; empty ones are left out. */
 export function drawRecord(entries: readonly (readonly [name: string, value: unknown])[], width: number): string {
-  const shown = entries.filter(([, value]) => value !== '').map(([name, value]) => [escapeInvisible(name), String(value)] as const);
+  const shown = entries
+    .filter(([, value]) => value !== '')
+    .map(([name, value]) => [escapeInvisible(name), String(value)] as const);
   const nameWidth = Math.min(Math.max(0, ...shown.map(([name]) => widthOf(name))), Math.floor(width / 3));
   const valueWidth = Math.max(minWidth, width - nameWidth - gap.length);
   const indent = `\n${' '.repeat(nameWidth)}${gap}`;

@@ -38,7 +38,11 @@ describe('alignTables', () => {
         cutNote,
       ),
     );
-    expect(alignTables(table('Five days.'.repeat(6)), 120).split('\n').slice(0, 2)).toEqual([
+    expect(
+      alignTables(table('Five days.'.repeat(6)), 120)
+        .split('\n')
+        .slice(0, 2),
+    ).toEqual([
       'id                                    call_id          answer',
       `019ab4f2-7c1e-7000-800a-000000000001  …a-000000000001  ${'Five days.'.repeat(6)}`,
     ]);

@@ -6,7 +6,7 @@ import { valueText } from '../../../core/json/value-text.ts';
 import { fieldSchema, fieldTypes, renderFields, summarizeField } from '../../../queues/queue-fields.ts';
 import { sampleProject } from '../../../runtime/runtime.ts';
 import { type CheckedImport, type ImportTarget, type NewField, readImport } from '../../../service/start-service.ts';
-import { resolveSettings } from '../../../settings/resolve-settings.ts';
+import { describeSource, resolveSettings } from '../../../settings/resolve-settings.ts';
 import { cutValue, valuesAt } from '../../../text/call-values.ts';
 import { pluralize } from '../../../text/page.ts';
 import { shellWord } from '../../../tools/definition/terminal-command.ts';
@@ -89,10 +89,15 @@ const fieldForms = "'helpful:boolean', 'score:1-5', 'tone:kind|neutral|rude', 'r
 
 async function importFile(command: Command, file: string, flags: ImportFlags): Promise<void> {
   const { queue, rows, format, field: fields = [], guidelines, dryRun, ...columns } = flags;
-  const { values } = settingsOf(command);
+  const { values, sources } = settingsOf(command);
   if (values.baseUrl !== undefined) {
+    const { from, name } = sources.baseUrl;
+    const advice =
+      from === 'environment'
+        ? `unset ${name} for it, as in \`env -u ${name} ${programName()} import FILE\``
+        : 'pass --profile of one without a service';
     throw new UsageError(
-      `an import goes into the embedded service, and the profile ${values.profile} uses ${values.baseUrl}: pass --profile of one without a service`,
+      `an import goes into the embedded service, but ${describeSource(sources.baseUrl)} sets the service ${values.baseUrl}: ${advice}`,
     );
   }
   const name = file === '-' ? undefined : nameOfFile(file);
@@ -194,7 +199,10 @@ function printDryRun(
     );
     const given = feedback.filter((entry) => entry.call_id === call_id).flatMap(({ judgements }) => judgements);
     const judged = given.map(({ field, value, annotator }) => `${field} ${JSON.stringify(value)} by ${annotator}`);
-    const entries: [string, unknown][] = [['call', `${call_id} (${call_op_name}, ${toSeconds(call_started_at)})`], ...shown];
+    const entries: [string, unknown][] = [
+      ['call', `${call_id} (${call_op_name}, ${toSeconds(call_started_at)})`],
+      ...shown,
+    ];
     if (call?.exception != null)
       entries.push(['failed', cutValue(redactor.redact(String(call.exception)), maxShownChars)]);
     if (judged.length > 0) entries.push(['judged', judged.join(', ')]);
