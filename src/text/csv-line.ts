@@ -1,6 +1,9 @@
 import { valueText } from '../core/json/value-text.ts';
 import { pluralize } from './page.ts';
 
+/** Begins a CSV file: without it, Excel does not read the file as UTF-8. */
+export const byteOrderMark = '\ufeff';
+
 /** Beginnings of a cell that spreadsheets run as a formula, also in their full-width forms. */
 const formula = /^[\s\u00a0]*[=+\-@\t\r\uff1d\uff0b\uff0d\uff20]/;
 
