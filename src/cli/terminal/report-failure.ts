@@ -8,16 +8,22 @@ import { escapeControls } from './print.ts';
 /** A mistake in how a command was called. It is reported in one line, with exit code 2. */
 export class UsageError extends Error {}
 
-/** Returns ` (did you mean NAME?)` if a known name is spelled nearly like a text, else an empty text. */
+export const orList = new Intl.ListFormat('en', { type: 'disjunction' });
+
+/** Returns ` (did you mean NAME?)` if a known name is spelled nearly like a text or begins with it, else an empty text. */
 export function didYouMean(text: string, known: readonly string[]): string {
   const name = meantName(text, known);
-  return name === undefined ? '' : ` (did you mean ${name}?)`;
+  const meant = name === undefined ? known.filter((each) => each.startsWith(`${text}-`)) : [name];
+  return meant.length === 0 ? '' : ` (did you mean ${orList.format(meant)}?)`;
 }
 
 /** Returns whether the command line asks for JSON; errors are then JSON too. */
 export function wantsJson(): boolean {
   return hasOption('--json');
 }
+
+/** Errors of a command that was told to use what does not exist or does not fit. */
+const wrongUse: readonly string[] = ['invalid_arguments', 'not_found'];
 
 /** A failure of a command whose exit code 1 has a meaning of its own: that results are below a threshold. */
 export class FailedWork extends Error {
@@ -30,13 +36,17 @@ export class FailedWork extends Error {
 }
 
 /**
- * Reports an error on stderr, without secrets, and returns the exit code: 2 for wrong usage or configuration, else 1, or 3 for
- * {@link FailedWork}.
+ * Reports an error on stderr, without secrets, and returns the exit code: 2 for wrong usage or configuration, also in
+ * {@link FailedWork}, whose other causes give 3, else 1.
  */
 export function reportFailure(error: unknown): number {
   // Commander has already printed its message; its errors with exit code 0 are help and version.
   if (error instanceof CommanderError) return error.exitCode === 0 ? 0 : 2;
-  if (error instanceof FailedWork) return reportFailure(error.cause) === 2 ? 2 : 3;
+  if (error instanceof FailedWork) {
+    const { cause } = error;
+    const isWrongUse = cause instanceof HeddleError && wrongUse.includes(cause.code);
+    return reportFailure(cause) === 2 || isWrongUse ? 2 : 3;
+  }
   if (error instanceof UsageError) {
     reportUsage(error.message);
     return 2;

@@ -166,7 +166,7 @@ function explainFile({ formats, plain, skippedRows }: FileFacts, unknownCalls: n
   }
 }
 
-/** Prints the command that shows the queue in a browser, and how a client gets to see a project that it does not see by default. */
+/** Prints the commands that show the queue in a browser and export it, and how a client gets to see a project that it does not see by default. */
 function explainJudging(command: Command, { projectId, queueId }: ImportTarget): void {
   const { values, sources } = settingsOf(command);
   const { environment, folders, stderr } = invocation();
@@ -176,7 +176,11 @@ function explainJudging(command: Command, { projectId, queueId }: ImportTarget):
   const isUsual = projectId === (usual ?? sampleProject);
   const project = isUsual ? '' : ` --project ${projectId}`;
   const program = programName();
-  stderr.write(`Judge them in a browser: ${program} board ${shellWord(queueId)}${project}${profile}${folder}\n`);
+  const target = `${shellWord(queueId)}${project}${profile}${folder}`;
+  stderr.write(`Judge them in a browser: ${program} board ${target}\n`);
+  stderr.write(
+    `Save the judgements: ${program} queue export ${target} --format csv --wide --values --out judgements.csv\n`,
+  );
   if (isUsual) return;
   stderr.write(
     `Clients see it once ${projectId} is their project: \`${program} config set project ${projectId}${profile}\`, or for one client \`${program} setup CLIENT --project ${projectId}${folder}\`.\n`,
