@@ -61,7 +61,7 @@ describe('resources', () => {
     expect(second).toContain('"Sharp, ""very"""');
     expect(end).toBe('');
     const saved = await run(['queue', 'export', 'q', '--format', 'csv', '--values'], home);
-    expect(saved.stdout).toBe(`\ufeff${text}`);
+    expect(saved.stdout).toBe(text);
     await expect(client.readResource({ uri: uri.replace('/q/', '/p/') })).rejects.toMatchObject({
       code: expect.any(Number),
     });
