@@ -5,7 +5,7 @@ import { meantName } from '../text/names.ts';
 import { keychainCommand } from './access/secrets.ts';
 import { invocation } from './invocation.ts';
 import { completeCommand } from './terminal/complete-line.ts';
-import { didYouMean, reportUsage, UsageError, wantsJson } from './terminal/report-failure.ts';
+import { didYouMean, orList, reportUsage, UsageError, wantsJson } from './terminal/report-failure.ts';
 import { explain, styleHelp, wantsWholeHelp, wholeHelp } from './usage/help.ts';
 import { splitLeadingSettings } from './usage/setting-flags.ts';
 
@@ -71,7 +71,7 @@ export async function createProgram(names: readonly string[] = commandNames()): 
       writeErr: (text) => invocation().stderr.write(text),
       outputError: (text) => {
         reportUsage(readableUsage(text));
-        if (!wantsJson()) invocation().stderr.write(`${nextStep(text)}\n`);
+        if (!wantsJson()) invocation().stderr.write(`${nextStep(text, program)}\n`);
       },
     })
     .showSuggestionAfterError();
@@ -112,7 +112,12 @@ function commandNames(): string[] {
 function readableUsage(text: string): string {
   const [, value, choices] =
     /\b(?:argument|value) '(.*)' is invalid\b.* Allowed choices are (.*)\.$/s.exec(text.trim()) ?? [];
-  const suggestion = value === undefined ? '' : didYouMean(value, choices!.split(', '));
+  const names = choices?.split(', ') ?? [];
+  const suggestion = value === undefined ? '' : didYouMean(value, names);
+  const [, argument] = /^error: command-argument value '.*' is invalid for argument '([\w-]+)'/s.exec(text) ?? [];
+  if (argument !== undefined && choices !== undefined) {
+    return `unknown ${argument}${suggestion}: name one of ${choices}`;
+  }
   const message = text
     .replace(/^error: /, '')
     .replace(/^(unknown option '[^'=]*)=.*'$/m, "$1'")
@@ -122,7 +127,13 @@ function readableUsage(text: string): string {
 }
 
 /** Returns what to do about a mistake in a command line. */
-function nextStep(message: string): string {
+function nextStep(message: string, program: Command): string {
+  // Of the commands with others below them, only the one of the command line is loaded.
+  const group = program.commands.find(({ commands }) => commands.length > 0);
+  if (group && message.startsWith('error: unknown command')) {
+    const names = group.commands.map((command) => command.name());
+    return `The commands of ${lineOf(group)} are ${andList.format(names)}.`;
+  }
   const [, option = ''] = /unknown option '--?([\w-]*)/.exec(message) ?? [];
   const isSecret = ['key', 'token', 'secret', 'password'].some((word) => option.toLowerCase().includes(word));
   return isSecret
@@ -130,9 +141,12 @@ function nextStep(message: string): string {
     : 'Run the command with --help for its options.';
 }
 
-const orList = new Intl.ListFormat('en', { type: 'disjunction' });
+const andList = new Intl.ListFormat('en', { type: 'conjunction' });
 
-/** Returns the commands, also those below others, whose name is spelled most like a word, as people type them. */
+/**
+ * Returns the command whose name is spelled most like a word, as people type it; where it is below others, each command of this
+ * name.
+ */
 async function meantCommands(word: string): Promise<string[]> {
   const program = await createProgram();
   const known = program.commands
@@ -143,7 +157,8 @@ async function meantCommands(word: string): Promise<string[]> {
     word,
     known.map(({ name }) => name),
   );
-  return known.filter(({ name }) => name === meant).map(({ line }) => line);
+  const named = known.filter(({ name }) => name === meant).map(({ line }) => line);
+  return named.includes(`heddle ${meant}`) ? [`heddle ${meant}`] : named;
 }
 
 /** Returns a command as people type it, like `heddle queue list`. */

@@ -57,6 +57,6 @@ export function authorization({ baseUrl, basic, bearer, problem }: Connection, s
   throw new HeddleError({
     code: 'credentials_missing',
     message: `No ${label} for ${baseUrl}: nothing was sent.`,
-    hint: `Ask the user to run \`heddle login\` in a terminal, or to set ${settings} for this server, and then call again.`,
+    hint: `Ask the user to run \`heddle login\` in a terminal, or set ${settings} for this server, and then call again.`,
   });
 }

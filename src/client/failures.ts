@@ -78,7 +78,7 @@ const statusFailures: Partial<Record<number, StatusFailure>> = {
   401: {
     code: 'unauthorized',
     summary: 'rejected the credentials',
-    hint: 'Ask the user to run `heddle login` again, or to correct the credentials in the environment.',
+    hint: 'Ask the user to run `heddle login` again, or correct the credentials in the environment.',
   },
   402: { code: 'quota_exceeded', summary: 'reports that a quota is used up', hint: 'Ask the user to check the plan.' },
   403: { code: 'forbidden', summary: 'refused access', hint: 'Check the project, or ask its owner for access.' },
@@ -111,7 +111,7 @@ const networkFailures: (FailureKind & { pattern: RegExp })[] = [
   {
     pattern: /^(HPE_|UND_ERR_HEADERS_OVERFLOW|Z_|ERR__ERROR_|ERR_BROTLI)/,
     code: 'bad_response',
-    hint: 'Ask the user to check that the base URL points to the API of the service, and to check any proxy in between.',
+    hint: 'Ask the user to check that the base URL points to the API of the service, and any proxy in between.',
   },
   {
     pattern: new RegExp(`^${closedCode}$`),
@@ -128,7 +128,7 @@ const networkFailures: (FailureKind & { pattern: RegExp })[] = [
   {
     pattern: certificateCodes,
     code: 'network',
-    hint: 'The certificate of the service cannot be verified. Ask the user to check the base URL, or to trust the issuer with NODE_EXTRA_CA_CERTS.',
+    hint: 'The certificate of the service cannot be verified. Ask the user to check the base URL, or trust the issuer with NODE_EXTRA_CA_CERTS.',
   },
   {
     pattern: tlsCodes,
@@ -138,7 +138,7 @@ const networkFailures: (FailureKind & { pattern: RegExp })[] = [
 ];
 
 const forwardedHint =
-  'Or the proxy sent this in place of the service: then ask the user to check HTTP_PROXY, or to list the host of the service in NO_PROXY.';
+  'Or the proxy sent this in place of the service: then ask the user to check HTTP_PROXY, or list the host of the service in NO_PROXY.';
 
 const mayHaveRunHint = 'The service may have carried it out: check before you send it again.';
 

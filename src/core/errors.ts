@@ -33,6 +33,8 @@ export interface ErrorFields {
   message: string;
   /** The next step for an agent or a user. Never contains text of the service. */
   hint: string;
+  /** The next step for a person at a terminal, where it is another one. */
+  terminalHint?: string;
   /** HTTP status of the service's response. */
   status?: number;
   detail?: ErrorDetail[];
@@ -54,6 +56,7 @@ export class HeddleError extends Error {
   override readonly name = 'HeddleError';
   declare readonly code: ErrorCode;
   declare readonly hint: string;
+  declare readonly terminalHint: string | undefined;
   declare readonly status: number | undefined;
   declare readonly detail: ErrorDetail[] | undefined;
   declare readonly statedDetails: number | undefined;
@@ -81,12 +84,16 @@ export class HeddleError extends Error {
  */
 export function invalidArgument(
   argument: string | readonly string[],
-  { consequence, fault, hint }: { consequence?: string; fault: string; hint: string },
+  {
+    consequence,
+    fault,
+    ...hints
+  }: { consequence?: string; fault: string } & Pick<ErrorFields, 'hint' | 'terminalHint'>,
 ): HeddleError {
   return new HeddleError({
     code: 'invalid_arguments',
     message: consequence === undefined ? `${fault}.` : `${consequence}: ${fault}.`,
-    hint,
+    ...hints,
     detail: [{ loc: ['arguments', ...[argument].flat()], msg: fault, type: 'value_error' }],
   });
 }

@@ -4,6 +4,7 @@ import { HeddleError } from '../core/errors.ts';
 import { ownMember } from '../core/json/member-at.ts';
 import type { Redactor } from '../core/secrets/redaction.ts';
 import { longTextChars, nextTurn, type Pause } from '../core/turns.ts';
+import { namingRefusedProject } from '../records/require-project.ts';
 import { cutValue } from '../text/call-values.ts';
 import { escapeInvisible } from '../text/compact-table.ts';
 import { withFirstRows } from '../text/page.ts';
@@ -19,6 +20,8 @@ import { type CallOrigin, type WatchOptions, watchCall } from './watch-call.ts';
 export interface CallOptions extends WatchOptions {
   /** Project for calls without `project_id`. */
   project?: string;
+  /** Where that project comes from, like `HEDDLE_PROJECT`; absent for a default. */
+  projectSource?: string;
   /** `json` repeats the structured result as the text; `compact` is written for a model. */
   text: 'compact' | 'json';
   /** Maximum size of each of the two forms of a result, as {@link sizeOf} measures it. */
@@ -93,9 +96,18 @@ export async function runTool(
       return { ...fitting, ...(judged && { judged: redactor.redactStrings(judged) }) };
     });
   } catch (error) {
-    if (error instanceof HeddleError) return { error: reportable(withAlternatives(error, options), options) };
-    throw error;
+    const named = await namingProject(error, args, options);
+    if (named instanceof HeddleError) return { error: reportable(withAlternatives(named, options), options) };
+    throw named;
   }
+}
+
+/** Names the project of a call that the service has refused. */
+async function namingProject(error: unknown, args: unknown, options: CallOptions): Promise<unknown> {
+  if (!(error instanceof HeddleError) || error.code !== 'forbidden') return error;
+  const called = projectId.safeParse(ownMember(args, 'project_id')).data;
+  const source = called === undefined ? options.projectSource : undefined;
+  return namingRefusedProject(error, called ?? options.project, source, await options.service());
 }
 
 function offeredBy({ tools }: CallOptions): (name: string) => boolean {

@@ -5,6 +5,7 @@ import { readCalls } from '../records/read-calls.ts';
 import { operationName } from '../records/unknown-operation.ts';
 import { valuesAt } from '../text/call-values.ts';
 import { csvLine } from '../text/csv-line.ts';
+import { withReadableTimes } from './item-pages.ts';
 import { byCall, goldJudgementsOf, judgementsOf, latestJudgements, notesOf, readFeedback } from './judgements.ts';
 import { matchingItems } from './matching-items.ts';
 import type { QueueAccess } from './queue-access.ts';
@@ -103,7 +104,7 @@ export async function* exportedJudgements(
       const call = calls?.get(item.call_id);
       const callValues = !call || call instanceof HeddleError ? {} : valuesAt(call, item.display_fields, maxValueChars);
       for (const { row } of rowsByCall.get(item.call_id) ?? noRows) {
-        const exported: Record<string, unknown> = { ...itemMembers(item), ...row };
+        const exported: Record<string, unknown> = { ...itemMembers(withReadableTimes(item)), ...row };
         if (format === 'jsonl') {
           lines.push(`${JSON.stringify({ ...exported, ...(values && { call_values: callValues }) })}\n`);
           continue;

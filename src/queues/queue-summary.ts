@@ -353,16 +353,17 @@ const numberOf = ({ judgement }: Entry): number => judgement!.value as number;
 /**
  * Compares each pair of annotators on each field that at least two have judged; those with most items in common first.
  * `others` counts the pairs that are left out, `next_offset` is where the next ones begin, and `notCompared` counts the
- * annotators beyond those who judged most.
+ * annotators beyond those who judged most. A pair without a common item is left out, unless the annotators were named.
  */
 export function compareAnnotators(
   judged: readonly JudgedItem[],
   { limit, offset }: SummaryPart,
   listsIds: boolean,
+  areNamed = false,
 ): { agreement: Agreement[]; alpha: AgreementOfAll[]; others: number; next_offset?: number; notCompared: number } {
   const fields = fieldGroups(judged).map(({ label, entries }) => ({
     field: String(label),
-    ...comparedAnnotators(entries),
+    ...comparedAnnotators(entries, areNamed),
   }));
   const compared = fields.filter(({ pairs }) => pairs.length > 0);
   const pairsOfEach = Math.max(1, Math.floor(limit / 2 / compared.length));
@@ -400,7 +401,7 @@ interface ComparedAnnotators {
   notCompared: number;
 }
 
-function comparedAnnotators(entries: readonly Entry[]): ComparedAnnotators {
+function comparedAnnotators(entries: readonly Entry[], areNamed: boolean): ComparedAnnotators {
   const groups = groupsOf(entries, 'annotator');
   const annotators = groups.slice(0, maxCompared);
   const values = new Map(entries.map(({ judgement }) => [canonicalJson(judgement!.value), judgement!.value]));
@@ -422,7 +423,7 @@ function comparedAnnotators(entries: readonly Entry[]): ComparedAnnotators {
     appendTo(valuesByItem, item.id, judgement!.value);
   }
   return {
-    pairs,
+    pairs: pairs.filter(({ shared }) => areNamed || shared.length > 0),
     annotators: annotators.length,
     valuesByItem: [...valuesByItem.values()],
     notCompared: groups.length - annotators.length,

@@ -2,12 +2,14 @@ import type { ServiceClient } from '../client/service-client.ts';
 import type { ResultOf } from '../contract/endpoints.ts';
 import { pathSegment } from '../contract/identifiers.ts';
 import type { Queue } from '../contract/queues.ts';
-import { HeddleError } from '../core/errors.ts';
-import { requireProject } from '../records/require-project.ts';
+import { type ErrorFields, HeddleError } from '../core/errors.ts';
+import { knownProjects, requireProject } from '../records/require-project.ts';
 import { meantName, nearest, shortName } from '../text/names.ts';
 
 /** Queues among which the nearest are looked for. */
 const maxCandidates = 1000;
+/** Other projects in which a name is looked for. */
+const maxOtherProjects = 50;
 /** Queues of one name that are named. */
 const maxNamed = 5;
 
@@ -16,8 +18,8 @@ export class UnknownQueueError extends HeddleError {
   /** The id of the only queue that has this id as its name. */
   readonly idOfName: string | undefined;
 
-  constructor(message: string, { hint, idOfName }: NearestQueues) {
-    super({ code: 'not_found', message, hint });
+  constructor(message: string, { idOfName, ...hints }: NearestQueues) {
+    super({ code: 'not_found', message, ...hints });
     this.idOfName = idOfName;
   }
 }
@@ -81,12 +83,16 @@ export async function findQueueId(idOrName: string, project: string, service: Se
         idOrName,
         queues.flatMap(({ id, name }) => [name, id]),
       );
+  const elsewhere = named ? undefined : await findElsewhere(idOrName, project, service);
   throw new HeddleError({
     code: 'not_found',
     message: named
       ? `Project ${project} has ${others.length + 1} queues named ${JSON.stringify(shortName(idOrName))}.`
       : `Project ${project} has no queue ${JSON.stringify(shortName(idOrName))}.`,
-    hint: meant ? `Did you mean ${JSON.stringify(shortName(meant))}?` : await nearestQueues(idOrName, project, service),
+    ...(elsewhere ??
+      (meant
+        ? { hint: `Did you mean ${JSON.stringify(shortName(meant))}?` }
+        : await findNearest(idOrName, project, service))),
   });
 }
 
@@ -100,8 +106,7 @@ export async function nearestQueues(id: string, project_id: string, service: Ser
   return (await findNearest(id, project_id, service)).hint;
 }
 
-interface NearestQueues {
-  hint: string;
+interface NearestQueues extends Pick<ErrorFields, 'hint' | 'terminalHint'> {
   /** The id of the only queue that has the given id as its name. */
   idOfName?: string | undefined;
 }
@@ -111,10 +116,6 @@ async function findNearest(id: string, project_id: string, service: ServiceClien
     .call('queryQueues', { body: { project_id, limit: maxCandidates } })
     .catch(() => undefined);
   if (!queues) return { hint: 'Call list_queues for the ids.' };
-  if (queues.length === 0) {
-    await requireProject(project_id, service);
-    return { hint: 'The project has no queues. Check project_id.' };
-  }
   const named = queues.filter(({ name }) => name.toLowerCase() === id.toLowerCase());
   if (named.length > 0) {
     const ids = named.slice(0, maxNamed).map((queue) => shortName(queue.id));
@@ -123,8 +124,33 @@ async function findNearest(id: string, project_id: string, service: ServiceClien
       ...(named.length === 1 && { idOfName: named[0]!.id }),
     };
   }
+  const elsewhere = await findElsewhere(id, project_id, service);
+  if (elsewhere) return elsewhere;
+  if (queues.length === 0) {
+    await requireProject(project_id, service);
+    return {
+      hint: 'The project has no queues. Check project_id.',
+      terminalHint: `Project ${project_id} has no queues. Check --project.`,
+    };
+  }
   const names = nearest(id, queues, (queue) => [queue.id, queue.name]).map((queue) =>
     queue.name === queue.id ? shortName(queue.id) : `${shortName(queue.id)} (${JSON.stringify(shortName(queue.name))})`,
   );
   return { hint: `The nearest ids are ${names.join(', ')}. Call list_queues for all of them.` };
+}
+
+/** Returns a hint that names another project with a queue of this name, at a service that lists projects. */
+async function findElsewhere(
+  name: string,
+  project: string,
+  service: ServiceClient,
+): Promise<NearestQueues | undefined> {
+  const known = await knownProjects(service).catch(() => undefined);
+  if (known === undefined || !known.includes(project)) return undefined;
+  for (const other of known.filter((id) => id !== project).slice(0, maxOtherProjects)) {
+    if ((await queuesNamed(name, other, service)).length === 0) continue;
+    const found = `Project ${other} has a queue of this name`;
+    return { hint: `${found}: pass it as project_id.`, terminalHint: `${found}: add --project ${other}.` };
+  }
+  return undefined;
 }

@@ -26,5 +26,29 @@ export async function requireProject(project: string, service: ServiceClient): P
     hint: names
       ? `${names} Pass one of them as project_id.`
       : 'This account sees no project. Ask the user to check the project and the credentials.',
+    ...(names && { terminalHint: `${names} Pass one of them with --project.` }),
+  });
+}
+
+/**
+ * Adds to an error with which a service has refused a project its name and the nearest that the account sees, if the service
+ * lists them. Other errors stay as they are.
+ * @param source where the project comes from, like `HEDDLE_PROJECT`.
+ */
+export async function namingRefusedProject(
+  error: unknown,
+  project: string | undefined,
+  source: string | undefined,
+  service: ServiceClient,
+): Promise<unknown> {
+  if (!(error instanceof HeddleError) || error.code !== 'forbidden' || project === undefined) return error;
+  const known = await knownProjects(service).catch(() => undefined);
+  if (known?.includes(project)) return error;
+  const from = source === undefined ? '' : `, from ${source}`;
+  const names = known && nearestSentence('projects that this account sees', project, known);
+  return new HeddleError({
+    ...error,
+    message: error.message,
+    hint: `The project is ${project}${from}. ${names || error.hint}`,
   });
 }

@@ -62,6 +62,7 @@ export async function checkModels(
     code: 'not_found',
     message: `${consequence}. ${unlisted.sentence}`,
     hint: 'Use a model that is listed. If the user says that this one exists, call again with confirm; on the command line add --yes.',
+    terminalHint: 'Use a model that is listed, or add --yes if this one exists.',
   });
 }
 

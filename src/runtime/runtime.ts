@@ -13,7 +13,7 @@ import type { McpServerOptions } from '../mcp/server.ts';
 import type { ModelProviderOptions } from '../service/inference/model-provider.ts';
 import type { ScorerEndpointsOptions } from '../service/inference/scorer-endpoints.ts';
 import type { RunningService } from '../service/start-service.ts';
-import type { ResolvedSettings } from '../settings/resolve-settings.ts';
+import { describeSource, type ResolvedSettings } from '../settings/resolve-settings.ts';
 import type { Credentials } from '../settings/secrets/credentials.ts';
 import { type SettingValues, settingDefinitions, settingNames } from '../settings/settings.ts';
 import { selectTools } from '../tools/definition/registry.ts';
@@ -120,6 +120,7 @@ function optionsFromSettings(resolved: ResolvedSettings): Omit<McpServerOptions,
   const project = values.project ?? (hasSample ? sampleProject : undefined);
   return {
     project,
+    ...(values.project !== undefined && { projectSource: describeSource(resolved.sources.project) }),
     instructions: instructionsFor({
       baseUrl: values.baseUrl,
       project,

@@ -15,6 +15,14 @@ import {
 /** Source of a setting or secret; `name` is the flag, the environment variable or the profile. */
 export type Source = { from: SourceKind; name?: string };
 
+/** Describes in words where a setting or secret comes from: `HEDDLE_TOKEN`, `profile "work"`, `default`. */
+export function describeSource({ from, name }: Source): string {
+  if (from === 'profile') return `profile "${name}"`;
+  if (from === 'keychain') return `keychain, profile "${name}"`;
+  if (from === 'file') return `credentials file, profile "${name}"`;
+  return name ?? from;
+}
+
 export interface ResolvedSettings {
   values: SettingValues;
   folders: Folders;

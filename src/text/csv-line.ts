@@ -1,4 +1,8 @@
 import { valueText } from '../core/json/value-text.ts';
+import { pluralize } from './page.ts';
+
+/** Begins a CSV file: without it, Excel does not read the file as UTF-8. */
+export const byteOrderMark = '\ufeff';
 
 /** Beginnings of a cell that spreadsheets run as a formula, also in their full-width forms. */
 const formula = /^[\s\u00a0]*[=+\-@\t\r\uff1d\uff0b\uff0d\uff20]/;
@@ -19,6 +23,11 @@ export function csvLine(values: readonly unknown[]): { line: string; changed: nu
     return quoted(isRisky ? `'${text}` : text);
   });
   return { line: cells.join(','), changed };
+}
+
+/** Says how many cells {@link csvLine} has changed. */
+export function describeDefused(cells: number): string {
+  return `${pluralize(cells, 'cell')} that a spreadsheet would run as a formula got an apostrophe in front.`;
 }
 
 /** Returns the text of a cell that {@link csvLine} wrote, without the apostrophe that keeps a spreadsheet from running it. */

@@ -42,7 +42,7 @@ const output = z.object({
     .describe('Queues, newest first.'),
   ...pageMembers,
   matching: z.int().optional().describe('Number of matching queues, when the offset is past the end.'),
-  hint: z.string().optional().describe('The nearest queues, when no name matches.'),
+  hint: z.string().optional().describe('The next step, when there are no queues.'),
   other_projects: z.array(z.string()).optional().describe('Further projects; pass one as project_id.'),
 });
 
@@ -71,7 +71,12 @@ Example: {"name":"support"}`,
       body: { ...query, project_id: project, offset, limit: limit + 1 },
     });
     const isUnmatched = found.length === 0 && offset === 0 && query.name !== undefined;
-    const hint = isUnmatched ? await nearestQueues(query.name!, project, context.service) : undefined;
+    const isEmpty = found.length === 0 && offset === 0 && query.name === undefined;
+    const hint = isUnmatched
+      ? `No queues match. ${await nearestQueues(query.name!, project, context.service)}`
+      : isEmpty
+        ? `Project ${project} has no queues yet: create_queue makes one, and so does \`heddle import FILE\` in a terminal.`
+        : undefined;
     if (found.length === 0) await requireProject(project, context.service);
     const queues = await summarize(found.slice(0, limit), project, context);
     const isPastEnd = queues.length === 0 && offset > 0;
@@ -87,8 +92,8 @@ Example: {"name":"support"}`,
   render({ queues, offset, next_offset, matching, hint, other_projects }: QueuePage) {
     const others = other_projects ? `\nOther projects: ${other_projects.map(cell).join(', ')}.` : '';
     if (queues.length === 0) {
-      const none = matching ? `No queues at offset ${offset}: ${matching} match.` : 'No queues match.';
-      return `${none}${hint === undefined ? '' : ` ${hint}`}${others}`;
+      const none = matching ? `No queues at offset ${offset}: ${matching} match.` : (hint ?? 'No queues match.');
+      return `${none}${others}`;
     }
     const rows = queues.map(({ fields, free_fields, ...queue }) => ({
       ...queue,

@@ -117,7 +117,7 @@ Example: {"queue_id":"support-triage","by":["operation","state"]}`,
         unjudged_items: found.filter(({ call_id }) => !judgedCalls.has(call_id)).length,
       }),
       tables,
-      ...(compares && comparison(judged, { limit, offset }, disputes, disagreements)),
+      ...(compares && comparison(judged, { limit, offset }, disputes, query)),
     };
   },
 
@@ -162,14 +162,19 @@ const maxNamedFields = 20;
 /** Values of a disagreement are cut at this length. */
 const maxValueChars = 200;
 
-/** @param disputes the disagreements, if `listed` of them are asked for; the pairs then need not name their items. */
+/** @param disputes the disagreements, if some of them are asked for; the pairs then need not name their items. */
 function comparison(
   judged: readonly JudgedItem[],
   part: SummaryPart,
   disputes: Disagreements | undefined,
-  listed = 0,
+  { annotators, disagreements: listed = 0 }: { annotators?: unknown; disagreements?: number | undefined },
 ): Partial<Summary> {
-  const { agreement, alpha, others, next_offset, notCompared } = compareAnnotators(judged, part, !disputes);
+  const { agreement, alpha, others, next_offset, notCompared } = compareAnnotators(
+    judged,
+    part,
+    !disputes,
+    annotators !== undefined,
+  );
   const fields = otherFields(judged);
   const unlisted = agreement.reduce(
     (sum, { disagreements = 0, disagreement_ids = [] }) => sum + disagreements - disagreement_ids.length,

@@ -272,7 +272,7 @@ describe('heddle service reset', () => {
     await changeFile(place.data, 'delete from schema_version');
     expect(await run(['call', 'list_queues'], place.environment)).toMatchObject({
       code: 1,
-      stderr: expect.stringContaining('run `heddle service reset`'),
+      stderr: expect.stringContaining('run `node dist/heddle.js service reset`'),
     });
     await freeDataFile(place.data);
     const { code, stdout } = await place.service('reset', '--yes');
@@ -326,12 +326,16 @@ describe('heddle queue export', () => {
     const { code, stdout, stderr } = await run(csv, environment);
     expect([code, stdout]).toEqual([0, '']);
     expect(stderr).toBe(
-      '6 judgements and notes of 2 items. 5 cells that a spreadsheet would run as formulas begin with an apostrophe.\n',
+      '6 judgements and notes of 2 items. 5 cells that a spreadsheet would run as a formula got an apostrophe in front.\n',
     );
     const text = readFileSync(out, 'utf8');
     expect(text.split('\r\n')[0]).toBe(
-      'project_id,queue_id,item_id,call_id,call_op_name,call_started_at,annotation_state,field,value,note,annotator,judged_at,call.inputs.question,call.output.answer',
+      '\ufeffproject_id,queue_id,item_id,call_id,call_op_name,call_started_at,annotation_state,field,value,note,annotator,judged_at,call.inputs.question,call.output.answer',
     );
+    expect(text).toMatch(/,import,\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?Z,/);
+    expect((await run(csv, environment)).stderr).toMatch(new RegExp(`^Replaced ${out}\\.\\n6 judgements`));
+    const again = await run(['import', out, '--project', 'a/copy', '--queue', 'q'], environment);
+    expect([again.code, again.stdout]).toEqual([0, '2 added, 0 duplicates, 6 judgements or scores\n']);
     expect(text).toContain(`,"two\r\nlines","say ""hi"", ok"\r\n`);
     expect(text).toContain(`,'=HYPERLINK(1),-5\r\n`);
     expect(text).toContain(`,why,'@sum(A1),,`);

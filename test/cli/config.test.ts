@@ -26,7 +26,7 @@ describe('heddle config', () => {
     });
     expect(await config('set', 'token', 'secret')).toMatchObject({
       code: 2,
-      stderr: expect.stringContaining('heddle login'),
+      stderr: expect.stringContaining('heddle.js login'),
     });
     expect(readFileSync(file, 'utf8')).toBe(before);
     expect((await config('unset', 'project')).stdout).toBe('Removed project from profile "default".\n');

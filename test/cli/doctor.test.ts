@@ -42,7 +42,7 @@ describe('heddle doctor', () => {
       version: 'ok',
       ...nodeState,
       configuration: 'ok',
-      keychain: 'warning',
+      keychain: 'ok',
       'data file': 'ok',
       'disk space': 'ok',
       MCP: 'ok',
@@ -165,7 +165,7 @@ describe('heddle doctor', () => {
       version: 'ok',
       ...nodeState,
       configuration: 'ok',
-      keychain: 'warning',
+      keychain: 'ok',
       credentials: 'ok',
       TCP: 'ok',
       HTTP: 'ok',
@@ -201,7 +201,7 @@ describe('heddle doctor', () => {
         version: 'ok',
         ...nodeState,
         configuration: 'ok',
-        keychain: 'warning',
+        keychain: 'ok',
         credentials: 'ok',
         TCP: 'ok',
         HTTP: 'ok',
@@ -282,7 +282,7 @@ describe('heddle doctor', () => {
         HEDDLE_MODEL_PROVIDER_KEY: placeholder,
       }),
     );
-    const worse = findings.filter(({ state, check }) => state !== 'ok' && check !== 'keychain' && check !== 'Node');
+    const worse = findings.filter(({ state, check }) => state !== 'ok' && check !== 'Node');
     expect(worse.map(({ check, state }) => [check, state])).toEqual([
       ['configuration', 'warning'],
       ['clock', 'warning'],

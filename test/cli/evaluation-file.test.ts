@@ -109,7 +109,7 @@ describe('heddle evaluation run --config', () => {
     expect(JSON.parse(one.stdout)).toMatchObject({ status: 'dry_run', rows: 1, model_requests: 2, dataset_rows: 2 });
     expect(one.stdout).not.toContain('evaluation_ref');
     const unknown = await run([...dry, '--prompt', '{questoin}'], environment);
-    expect([unknown.code, unknown.stderr]).toEqual([3, expect.stringContaining('no column for {questoin}')]);
+    expect([unknown.code, unknown.stderr]).toEqual([2, expect.stringContaining('no column for {questoin}')]);
     for (const kind of ['evaluation', 'dataset', 'scorer']) {
       const { result } = await call(
         'list_objects',
@@ -194,7 +194,7 @@ modles: 3
     const file = writeFiles({ ...files, 'capitals.csv': '[1]' });
     const rows = await run(['evaluation', 'run', '--config', file], environment);
     expect([rows.code, rows.stderr]).toEqual([
-      3,
+      2,
       expect.stringContaining('capitals.csv, line 1: "1" is no JSON object'),
     ]);
     const both = await run(['evaluation', 'run', 'Yes', '--config', file], environment);

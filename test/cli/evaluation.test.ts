@@ -157,11 +157,11 @@ describe('markdownReport', () => {
 
 describe('heddle evaluation', () => {
   it.each([
-    [['run', 'none', '--model', 'heddle/echo', '--prompt', 'Hi'], 3, 'There is no evaluation "none"'],
+    [['run', 'none', '--model', 'heddle/echo', '--prompt', 'Hi'], 2, 'There is no evaluation "none"'],
     [['run', 'none', '--prompt', 'Hi'], 2, '--model is needed, or --config FILE'],
     [['run', '--model', 'm', '--prompt', 'Hi'], 2, 'the name of an evaluation is needed, or --config FILE'],
     [['run', 'none', '--model', 'm', '--prompt', 'a', '--prompt-file', 'b'], 2, 'only one of --prompt'],
-    [['show', 'none'], 3, 'has no run "none"'],
+    [['show', 'none'], 2, 'has no run "none"'],
     [['show', 'none', '--min-pass-rate', '1.5'], 2, 'a share from 0 to 1'],
     [['list', 'none', '--limit', '0'], 2, 'a whole number from 1 to 999999'],
   ])('ends %j with exit code %i', async (args, code, message) => {
@@ -263,7 +263,7 @@ describe('heddle evaluation', () => {
     const environment = await prepareEvaluation(model.url);
     const result = await run(runArgs, environment);
     expect([result.code, result.stderr]).toEqual([
-      3,
+      2,
       expect.stringContaining('Nothing was started. Inference does not list the model small. The nearest models are '),
     ]);
     expect(model.asked).toEqual([]);

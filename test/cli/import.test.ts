@@ -2,7 +2,7 @@ import { writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { beforeAll, describe, expect, it } from 'vitest';
 import { basic, startTestService, storedIn, type TestService, temporaryData } from '../support/embedded-service.ts';
-import { emptyHome, type Finished, run, temporaryFolder } from '../support/heddle.ts';
+import { emptyHome, type Finished, run, runAtTerminal, temporaryFolder } from '../support/heddle.ts';
 import { type ExpectedCall, type ImportKind, importKinds } from '../support/import-kinds.ts';
 
 const folder = temporaryFolder();
@@ -126,6 +126,7 @@ describe('heddle import', () => {
       stderr: [
         'Inputs: question. Output: answer.',
         'Judge them in a browser: node dist/heddle.js board Support-answers-1 --project local/Support-answers-1',
+        'Save the judgements: node dist/heddle.js queue export Support-answers-1 --project local/Support-answers-1 --format csv --wide --values --out judgements.csv',
         'Clients see it once local/Support-answers-1 is their project: `node dist/heddle.js config set project local/Support-answers-1`, or for one client `node dist/heddle.js setup CLIENT --project local/Support-answers-1`.\n',
       ].join('\n'),
     });
@@ -179,17 +180,20 @@ describe('heddle import', () => {
       ...['--project', 'dry/run', '--field', 'score:1-5', '--dry-run'],
     );
     expect([code, stderr]).toEqual([0, 'Inputs: question. Output: answer.\n']);
-    expect(stdout.replaceAll(/row-\w+ \(import, [^)]*\)/g, 'ROW')).toBe(
+    expect(stdout.replaceAll(/row-\w+ \(import, [\d-]+T[\d:]+Z\)/g, 'ROW')).toBe(
       [
         ...['call             ROW', 'inputs.question  1?', 'output.answer    A', 'judged           score 4 by ada', ''],
         ...['call             ROW', 'inputs.question  2?', 'output.answer    B', ''],
         ...['call             ROW', 'inputs.question  3?', 'failed           Timeout', ''],
         'Nothing was stored. The queue dry of dry/run would get 4 items.',
-        'To judge: score {"type":"integer","minimum":1,"maximum":5}\n',
+        'To judge: score (integer, 1 to 5)\n',
       ].join('\n'),
     );
     const { body } = await service.query('dry', { project_id: 'dry/run' });
     expect(body).toEqual({ items: [] });
+    const dryRun = ['import', join(folder, 'dry.csv'), '--project', 'dry/run', '--dry-run'];
+    const terminal = await runAtTerminal(dryRun, environment);
+    expect(terminal.stdout).toContain('\u001b[1minputs.question\u001b[22m  1?\n');
   });
 
   it('adds judgements from a file of their own to calls that were imported before', async () => {
@@ -261,13 +265,12 @@ describe('heddle import', () => {
     });
   });
 
-  it('refuses to import while the profile uses another service, which it would not reach', async () => {
-    const elsewhere = { ...environment, HEDDLE_BASE_URL: 'https://service.example' };
+  it('refuses to import into another service, and says what sets it', async () => {
+    const elsewhere = { ...environment, WF_TRACE_SERVER_URL: 'https://service.example' };
     expect(await run(['import', 'x.csv'], elsewhere)).toMatchObject({
       code: 2,
-      stderr: expect.stringContaining(
-        'an import goes into the embedded service, and the profile default uses https://service.example',
-      ),
+      stderr:
+        'heddle: an import goes into the embedded service, but WF_TRACE_SERVER_URL sets the service https://service.example: unset WF_TRACE_SERVER_URL for it, as in `env -u WF_TRACE_SERVER_URL node dist/heddle.js import FILE`\n',
     });
   });
 });

@@ -167,7 +167,7 @@ describe('heddle setup', () => {
     const { code, stderr } = await home().setup('cursor', '--url', 'http://127.0.0.1:3920', '--print');
     expect([code, stderr]).toEqual([
       2,
-      'heddle: --url must have a path: `heddle serve --http` serves at http://127.0.0.1:3920/mcp\n',
+      'heddle: --url must have a path: `node dist/heddle.js serve --http` serves at http://127.0.0.1:3920/mcp\n',
     ]);
   });
 

@@ -78,7 +78,7 @@ describe('heddle status', () => {
     const { code, stderr } = await run(['status', '--profile', 'nowhere'], homeWith({ work: {} }));
     expect(code).toBe(2);
     expect(stderr).toBe(
-      'heddle: --profile names a profile that does not exist.\nKnown profiles: work. `heddle login --profile NAME` creates one.\n',
+      'heddle: --profile names a profile that does not exist.\nKnown profiles: work. `node dist/heddle.js login --profile NAME` creates one.\n',
     );
   });
 });

@@ -57,7 +57,7 @@ describe('resources', () => {
     expect(columns).toBe(
       'project_id,queue_id,item_id,call_id,call_op_name,call_started_at,annotation_state,field,value,note,annotator,judged_at,call.inputs.question,call.output.texts[1],call.output.nothing',
     );
-    expect(first).toContain(`demo/support,q,${item.id},call-0,answer,2026-01-01T00:00:00.000,unstarted,tone,'=1+1,,`);
+    expect(first).toContain(`demo/support,q,${item.id},call-0,answer,2026-01-01T00:00:00Z,unstarted,tone,'=1+1,,`);
     expect(second).toContain('"Sharp, ""very"""');
     expect(end).toBe('');
     const saved = await run(['queue', 'export', 'q', '--format', 'csv', '--values'], home);

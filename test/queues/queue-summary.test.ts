@@ -239,8 +239,6 @@ describe('compareAnnotators', () => {
       ['a', 'b', 2],
       ['c', 'b', 1],
       ['c', 'd', 1],
-      ['a', 'd', 0],
-      ['b', 'd', 0],
     ]);
     expect(others).toBe(0);
     expect(agreement[0]).toEqual({
@@ -267,12 +265,14 @@ describe('compareAnnotators', () => {
       disagreements: 1,
       disagreement_ids: ['i1'],
     });
-    expect(agreement[5]).toEqual({
-      field: 'f',
-      annotators: ['b', 'd'],
-      items: 0,
-      no_kappa: 'no item was judged by both',
-    });
+  });
+
+  it('leaves out a pair without a common item, unless its annotators were named', () => {
+    const judged = judgedItems(itemsOf(2), [judge('a', 0, true), judge('b', 1, true)]);
+    expect(compareJudged(judged, firstPart, true)).toMatchObject({ agreement: [], others: 0 });
+    expect(compareJudged(judged, firstPart, true, true).agreement).toEqual([
+      { field: 'f', annotators: ['a', 'b'], items: 0, no_kappa: 'no item was judged by both' },
+    ]);
   });
 
   it('weighs the disagreements of numbers, and gives one coefficient for more than two annotators', () => {

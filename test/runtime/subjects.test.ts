@@ -172,7 +172,7 @@ describe('serve --http --subjects', () => {
     );
     expect([code, stderr]).toEqual([
       2,
-      `heddle: ${name} is set, but with --subjects each subject uses only the service and credentials of its profile.\nRemove ${name}, and put it into the profiles: \`heddle login --profile NAME\`.\n`,
+      `heddle: ${name} is set, but with --subjects each subject uses only the service and credentials of its profile.\nRemove ${name}, and put it into the profiles: \`node dist/heddle.js login --profile NAME\`.\n`,
     ]);
   });
 

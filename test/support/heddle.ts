@@ -5,7 +5,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { PassThrough, Readable } from 'node:stream';
 import { fileURLToPath } from 'node:url';
-import { type Invocation, withInvocation } from '../../src/cli/invocation.ts';
+import { type Invocation, type TerminalSide, withInvocation } from '../../src/cli/invocation.ts';
 import { run as runProgram } from '../../src/cli/run.ts';
 import { Redactor } from '../../src/core/secrets/redaction.ts';
 import type { Folders } from '../../src/settings/profiles.ts';
@@ -71,9 +71,15 @@ interface Given {
   output: { stdout: string; stderr: string };
 }
 
-function invocationOf(args: string[], environment: Record<string, string>, stdin: Readable, script = command): Given {
-  const stdout = new PassThrough();
-  const stderr = new PassThrough();
+function invocationOf(
+  args: string[],
+  environment: Record<string, string>,
+  stdin: Readable,
+  script = command,
+  terminal: TerminalSide = {},
+): Given {
+  const stdout = Object.assign(new PassThrough(), terminal);
+  const stderr = Object.assign(new PassThrough(), terminal);
   const output = { stdout: '', stderr: '' };
   for (const [name, stream] of Object.entries({ stdout, stderr }) as ['stdout' | 'stderr', PassThrough][]) {
     const decoder = new TextDecoder();
@@ -129,8 +135,9 @@ export function startCommand(
   environment: Record<string, string>,
   stdin: Readable = Readable.from([]),
   script = command,
+  terminal: TerminalSide = {},
 ): RunningCommand {
-  const { given, stdout, stderr, control, output } = invocationOf(args, environment, stdin, script);
+  const { given, stdout, stderr, control, output } = invocationOf(args, environment, stdin, script, terminal);
   const end = async (): Promise<Finished> => {
     const ended = [stdout, stderr].map((stream) => once(stream, 'end'));
     stdout.end();
@@ -174,6 +181,21 @@ export function run(
   script = command,
 ): Promise<Finished> {
   return startCommand(args, environment, Readable.from(stdin === '' ? [] : [Buffer.from(stdin)]), script).finished;
+}
+
+/**
+ * Runs a command in this process at a terminal.
+ * @param answer what a person types at its question.
+ */
+export function runAtTerminal(
+  args: string[],
+  environment: Record<string, string>,
+  { columns = 120, answer }: { columns?: number; answer?: string } = {},
+): Promise<Finished> {
+  const stdin = Object.assign(new PassThrough(), { isTTY: true, setRawMode: () => {} });
+  const running = startCommand(args, environment, stdin, command, { isTTY: true, columns });
+  if (answer !== undefined) void running.reports(/\?/).then(() => stdin.write(answer));
+  return running.finished;
 }
 
 /** Runs heddle as a process until it exits. `script` may name another build of it. */

@@ -37,7 +37,6 @@ describe.each(services)('on $name', (service) => {
 
   const oneValue = 'both used one and the same value only';
   it.each([
-    ['no item in common', [true], [undefined, true], { items: 0, no_kappa: 'no item was judged by both' }],
     ['one item with the same value', [true], [true], { items: 1, percent: 100, no_kappa: oneValue, confusion: [[1]] }],
     [
       'one item with two values',

@@ -1,4 +1,5 @@
 import { once } from 'node:events';
+import { existsSync } from 'node:fs';
 import { HeddleError } from '../../core/errors.ts';
 import { findOwnFile, type Replacement, startReplacement, statRegularFile } from '../../core/secrets/private-file.ts';
 import { invocation } from '../invocation.ts';
@@ -33,7 +34,7 @@ export function createNamedFile(file: string, readers: 'owner' | 'as before'): R
 }
 
 /**
- * Writes a text in parts: to a file that only its owner reads, or to stdout without one. A file that is not finished neither replaces
+ * Writes a text in parts: to a file that only its owner reads, or to stdout without one. Says if it has replaced a file. A file that is not finished neither replaces
  * nor resembles a complete one.
  * @param work writes the parts.
  */
@@ -43,9 +44,11 @@ export async function writeInParts<T>(
 ): Promise<T> {
   if (file === undefined) return work(writeToStdout);
   const { write, finish, discard } = createNamedFile(file, 'owner');
+  const isReplaced = existsSync(file);
   try {
     const result = await work(write);
     finish();
+    if (isReplaced) invocation().stderr.write(`Replaced ${file}.\n`);
     return result;
   } finally {
     discard();

@@ -1,6 +1,7 @@
 import type { Command } from 'commander';
 import type { ServiceClient } from '../../client/service-client.ts';
 import type { McpServerOptions } from '../../mcp/server.ts';
+import { namingRefusedProject } from '../../records/require-project.ts';
 import { openRuntime } from '../../runtime/runtime.ts';
 import { withInterrupt } from '../invocation.ts';
 import { showProgress } from '../terminal/progress.ts';
@@ -36,7 +37,10 @@ export interface OpenedService {
  * @throws UsageError without a project.
  */
 export function withService<T>(command: Command, use: (opened: OpenedService) => Promise<T>): Promise<T> {
-  return withRuntime(command, async ({ service, project }, signal) =>
-    use({ project: requireProjectSetting(project), service: (await service()).withSignal(signal) }),
-  );
+  return withRuntime(command, async ({ service, project, projectSource }, signal) => {
+    const opened = { project: requireProjectSetting(project), service: (await service()).withSignal(signal) };
+    return use(opened).catch(async (error) => {
+      throw await namingRefusedProject(error, opened.project, projectSource, opened.service);
+    });
+  });
 }

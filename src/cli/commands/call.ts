@@ -1,14 +1,18 @@
 import { text } from 'node:stream/consumers';
 import { Argument, type Command, Help, Option } from 'commander';
 import { InexactNumberError, parseExactJson } from '../../core/json/json-numbers.ts';
-import { errorText, runTool, type ToolReturn } from '../../mcp/run-tool.ts';
-import { tools } from '../../tools/definition/registry.ts';
+import { errorText, runTool, type ToolOutcome, type ToolReturn } from '../../mcp/run-tool.ts';
+import type { McpServerOptions } from '../../mcp/server.ts';
+import { InputRequired } from '../../mcp/watch-call.ts';
+import { type ListedTool, tools } from '../../tools/definition/registry.ts';
 import { withRuntime } from '../access/with-runtime.ts';
 import { invocation } from '../invocation.ts';
+import { confirmChange } from '../terminal/confirm-change.ts';
 import { addOutputOptions, isForPeople, type OutputForm } from '../terminal/output-form.ts';
-import { printAligned, printJson, printText } from '../terminal/print.ts';
+import { escapeControls, printAligned, printJson, printLine, printText } from '../terminal/print.ts';
 import { drawProgress, showProgress } from '../terminal/progress.ts';
 import { reportToolError, UsageError } from '../terminal/report-failure.ts';
+import { isInteractive } from '../terminal/terminal.ts';
 import { describeTool } from '../usage/describe-tool.ts';
 import { addSettingFlags, runtimeFlags } from '../usage/flags.ts';
 import { completeWith, explain } from '../usage/help.ts';
@@ -69,14 +73,40 @@ export async function runCall(call: Command, { name, json, form }: ToolCall): Pr
   const typed = json === '-' ? await text(current.stdin) : json;
   await withRuntime(call, async (options, signal) => {
     const tool = requireTool(name, options.tools);
-    const outcome = await runTool(tool, parseArgumentsText(typed), { signal, progress: drawProgress }, options);
+    const outcome = await runAndAsk(tool, parseArgumentsText(typed), signal, options);
     showProgress('');
+    if (outcome === undefined) return printLine('Nothing was changed.');
     if (!('error' in outcome)) printResult(outcome, form);
     else if (form.text) printText(errorText(outcome.error));
     else reportToolError(outcome.error);
     const isIncomplete = 'error' in outcome || (await tool.load()).isIncomplete?.(outcome.data);
     current.exitCode = isIncomplete ? 1 : 0;
   });
+}
+
+/** Runs a tool, and asks the person at the terminal what it asks. Returns undefined if they decline. */
+async function runAndAsk(
+  tool: ListedTool,
+  args: unknown,
+  signal: AbortSignal,
+  options: McpServerOptions,
+): Promise<ToolOutcome | undefined> {
+  const agreed = new Set<string>();
+  const ask = (question: string): 'yes' | 'cannot' => {
+    if (agreed.has(question)) return 'yes';
+    if (!isInteractive()) return 'cannot';
+    throw new InputRequired(question);
+  };
+  for (;;) {
+    try {
+      return await runTool(tool, args, { signal, progress: drawProgress, ask }, options);
+    } catch (error) {
+      if (!(error instanceof InputRequired)) throw error;
+      showProgress('');
+      if (!(await confirmChange(escapeControls(error.question), {}))) return undefined;
+      agreed.add(error.question);
+    }
+  }
 }
 
 function printResult({ data, text }: ToolReturn, form: ResultForm): void {

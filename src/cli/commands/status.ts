@@ -3,14 +3,15 @@ import type { Command } from 'commander';
 import { version } from '../../core/version.ts';
 import { dataLocation, hasSampleProject, sampleProject } from '../../runtime/runtime.ts';
 import { configFileIn } from '../../settings/profiles.ts';
-import type { ResolvedSettings } from '../../settings/resolve-settings.ts';
+import { describeSource, type ResolvedSettings } from '../../settings/resolve-settings.ts';
 import { type SourceKind, settingDefinitions, settingNames } from '../../settings/settings.ts';
 import { readCredentials } from '../access/secrets.ts';
 import { addOutputOptions, isForPeople, type OutputForm } from '../terminal/output-form.ts';
 import { printJson, printLine } from '../terminal/print.ts';
-import { describeSource, snakeCase } from '../usage/describe-source.ts';
+import { hintForPeople } from '../terminal/report-failure.ts';
 import { addSettingFlags, runtimeFlags, settingsOf } from '../usage/flags.ts';
 import { explain } from '../usage/help.ts';
+import { snakeCase } from '../usage/snake-case.ts';
 
 type SourceFields = { source: SourceKind; name?: string };
 
@@ -59,7 +60,7 @@ async function readStatus(resolved: ResolvedSettings) {
     settings,
     secrets,
     unfilled_placeholders: placeholders,
-    problem: problem && `${problem.message} ${problem.hint}`,
+    problem: problem && `${problem.message} ${hintForPeople(problem)}`,
   };
 }
 

@@ -11,9 +11,13 @@ const minWidth = 10;
 const minTableWidth = 120;
 /** Name of a column whose values people seldom read. */
 const idColumn = /(?:^|_)(?:id|digest|ref|reference)$/;
+/** Name of a column whose values are times of the service. */
+const timeColumn = /(?:^|_)at$/;
 const ellipsis = '…';
+const cutNote = 'Values with … are cut to fit the width; --json shows them whole.';
 
 interface Column {
+  /** The name and the values, those of a cut id without its beginning. */
   cells: string[];
   width: number;
   isNumeric: boolean;
@@ -22,14 +26,20 @@ interface Column {
 
 /**
  * Aligns the tables in a text of a tool, whose cells have tabs between them, and fits them to the width of a terminal: ids are
- * cut first, then the widest other columns but the first. Where a table would still be too wide, and where the terminal has
- * less than 120 columns, each row becomes a list of its values, which cuts nothing. Values in JSON are written as words.
+ * cut first, as far as they stay different, then the widest other columns but the first; the last line says that something was
+ * cut. Where a table would still be too wide, and where the terminal has less than 120 columns, each row becomes a list of its
+ * values, which cuts nothing. Values in JSON are written as words, and times to the second.
  */
 export function alignTables(text: string, width: number): string {
   const drawn: string[] = [];
   let table: string[][] = [];
+  let isCut = false;
   const endTable = (): void => {
-    if (table.length > 0) drawn.push(drawTable(table, width));
+    if (table.length > 0) {
+      const result = drawTable(table, width);
+      drawn.push(result.text);
+      isCut ||= result.isCut;
+    }
     table = [];
   };
   for (const line of text.split('\n')) {
@@ -40,34 +50,39 @@ export function alignTables(text: string, width: number): string {
     }
   }
   endTable();
+  if (isCut) drawn.push(cutNote);
   return drawn.join('\n');
 }
 
-function drawTable(lines: readonly string[][], width: number): string {
+function drawTable(lines: readonly string[][], width: number): { text: string; isCut: boolean } {
   const [names, ...rows] = lines as [string[], ...string[][]];
   const columns = names.map((_, at) => columnOf(lines.map((cells) => cells[at] ?? '')));
+  const whole = columns.map(({ cells }) => cells);
   if (!narrowTo(columns, width)) {
-    return rows
-      .map((cells) =>
-        drawRecord(
-          names.map((name, at) => [name, inWords(cells[at] ?? '')]),
-          width,
-        ),
-      )
-      .join('\n\n');
+    const records = rows.map((cells) =>
+      drawRecord(
+        names.map((name, at) => [name, readable(name, cells[at] ?? '')]),
+        width,
+      ),
+    );
+    return { text: records.join('\n\n'), isCut: false };
   }
+  const shown = columns.map((column) => column.cells.map((text) => cut(text, column.width)));
   const [head, ...body] = lines.map((_, row) =>
     columns
-      .map((column) => pad(cut(column.cells[row]!, column.width), column))
+      .map((column, at) => pad(shown[at]![row]!, column))
       .join(gap)
       .trimEnd(),
   );
-  return [paint('bold', head!), ...body].join('\n');
+  const isCut = shown.some((cells, at) => cells.some((text, row) => row > 0 && text !== whole[at]![row]));
+  return { text: [paint('bold', head!), ...body].join('\n'), isCut };
 }
 
 /** Draws lines of name and value. Long values are wrapped and keep their own lines; empty ones are left out. */
 export function drawRecord(entries: readonly (readonly [name: string, value: unknown])[], width: number): string {
-  const shown = entries.filter(([, value]) => value !== '').map(([name, value]) => [name, String(value)] as const);
+  const shown = entries
+    .filter(([, value]) => value !== '')
+    .map(([name, value]) => [escapeInvisible(name), String(value)] as const);
   const nameWidth = Math.min(Math.max(0, ...shown.map(([name]) => widthOf(name))), Math.floor(width / 3));
   const valueWidth = Math.max(minWidth, width - nameWidth - gap.length);
   const indent = `\n${' '.repeat(nameWidth)}${gap}`;
@@ -94,19 +109,25 @@ export function widthOf(text: string): number {
 }
 
 function columnOf([name = '', ...values]: string[]): Column {
-  const cells = [name, ...values.map((value) => escapeInvisible(inWords(value).replace(/\s+/g, ' ')))];
+  const cells = [name, ...values.map((value) => escapeInvisible(readable(name, value).replace(/\s+/g, ' ')))];
   const isNumeric = values.every((text) => /^(-?\d+(\.\d+)?)?$/.test(text));
   return { cells, width: Math.max(...cells.map(widthOf)), isNumeric, isId: idColumn.test(name) };
 }
 
-/** Returns the text of a cell for people: what is written in JSON as words. */
-function inWords(text: string): string {
+/** Returns the text of a cell for people: a time to the second, and what is written in JSON as words. */
+function readable(name: string, text: string): string {
+  if (timeColumn.test(name)) return toSeconds(text);
   if (!/^["[{]/.test(text)) return text;
   try {
     return wordsOf(parseKeepingDigits(text));
   } catch {
     return text;
   }
+}
+
+/** Returns a time without fractions of its second, and any other text as it is. */
+export function toSeconds(time: string): string {
+  return time.replace(/^(\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d)(?:\.\d+)?Z?$/, '$1Z');
 }
 
 function wordsOf(value: unknown): string {
@@ -120,18 +141,36 @@ function wordsOf(value: unknown): string {
 
 /** Narrows columns until all fit. Returns false if they do not. */
 function narrowTo(columns: Column[], width: number): boolean {
-  const [first, ...others] = columns;
+  const limited = columns.slice(1).filter(({ isId }) => !isId);
   const total = (limit: number): number =>
-    others.reduce((sum, column) => sum + gap.length + Math.min(column.width, limit), first?.width ?? 0);
+    columns.reduce(
+      (sum, column) => sum + gap.length + (limited.includes(column) ? Math.min(column.width, limit) : column.width),
+      -gap.length,
+    );
   if (total(width) > width && width < minTableWidth) return false;
-  if (total(width) > width) {
-    for (const column of columns) if (column.isId) column.width = Math.min(column.width, minWidth);
-  }
+  const ids = total(width) > width ? columns.filter(({ isId }) => isId) : [];
+  const wholeIds = ids.map((column) => ({ ...column }));
+  ids.forEach(cutIds);
   let limit = Math.max(minWidth, width);
   while (limit > minWidth && total(limit) > width) limit -= 1;
   if (total(limit) > width) return false;
-  for (const column of others) column.width = Math.min(column.width, limit);
+  for (const column of limited) column.width = Math.min(column.width, limit);
+  for (const [at, column] of ids.entries()) {
+    const wholeId = wholeIds[at]!;
+    if (total(limit) - column.width + wholeId.width <= width) Object.assign(column, wholeId);
+  }
   return true;
+}
+
+/** Cuts the beginning of ids, which those of a table often share, as far as their ends differ. */
+function cutIds(column: Column): void {
+  const [name = '', ...ids] = column.cells;
+  const count = new Set(ids).size;
+  let chars = minWidth - ellipsis.length;
+  while (new Set(ids.map((id) => id.slice(-chars))).size < count) chars += 1;
+  const short = ids.map((id) => (id.length > chars + 1 ? `${ellipsis}${id.slice(-chars).toWellFormed()}` : id));
+  column.cells = [name, ...short];
+  column.width = Math.min(column.width, Math.max(minWidth, ...short.map(widthOf)));
 }
 
 function pad(text: string, { width, isNumeric }: Column): string {

@@ -2,22 +2,28 @@ import { CommanderError } from 'commander';
 import { HeddleError } from '../../core/errors.ts';
 import { meantName } from '../../text/names.ts';
 import listed from '../../tools/definition/listed.json' with { type: 'json' };
-import { hasOption, invocation } from '../invocation.ts';
+import { hasOption, invocation, programName } from '../invocation.ts';
 import { escapeControls } from './print.ts';
 
 /** A mistake in how a command was called. It is reported in one line, with exit code 2. */
 export class UsageError extends Error {}
 
-/** Returns ` (did you mean NAME?)` if a known name is spelled nearly like a text, else an empty text. */
+export const orList = new Intl.ListFormat('en', { type: 'disjunction' });
+
+/** Returns ` (did you mean NAME?)` if a known name is spelled nearly like a text or begins with it, else an empty text. */
 export function didYouMean(text: string, known: readonly string[]): string {
   const name = meantName(text, known);
-  return name === undefined ? '' : ` (did you mean ${name}?)`;
+  const meant = name === undefined ? known.filter((each) => each.startsWith(`${text}-`)) : [name];
+  return meant.length === 0 ? '' : ` (did you mean ${orList.format(meant)}?)`;
 }
 
 /** Returns whether the command line asks for JSON; errors are then JSON too. */
 export function wantsJson(): boolean {
   return hasOption('--json');
 }
+
+/** Errors of a command that was told to use what does not exist or does not fit. */
+const wrongUse: readonly string[] = ['invalid_arguments', 'not_found'];
 
 /** A failure of a command whose exit code 1 has a meaning of its own: that results are below a threshold. */
 export class FailedWork extends Error {
@@ -30,13 +36,17 @@ export class FailedWork extends Error {
 }
 
 /**
- * Reports an error on stderr, without secrets, and returns the exit code: 2 for wrong usage or configuration, else 1, or 3 for
- * {@link FailedWork}.
+ * Reports an error on stderr, without secrets, and returns the exit code: 2 for wrong usage or configuration, also in
+ * {@link FailedWork}, whose other causes give 3, else 1.
  */
 export function reportFailure(error: unknown): number {
   // Commander has already printed its message; its errors with exit code 0 are help and version.
   if (error instanceof CommanderError) return error.exitCode === 0 ? 0 : 2;
-  if (error instanceof FailedWork) return reportFailure(error.cause) === 2 ? 2 : 3;
+  if (error instanceof FailedWork) {
+    const { cause } = error;
+    const isWrongUse = cause instanceof HeddleError && wrongUse.includes(cause.code);
+    return reportFailure(cause) === 2 || isWrongUse ? 2 : 3;
+  }
   if (error instanceof UsageError) {
     reportUsage(error.message);
     return 2;
@@ -44,7 +54,7 @@ export function reportFailure(error: unknown): number {
   if (error instanceof HeddleError) {
     // Settings take the names of tools.
     const isSetting = error.code === 'not_configured';
-    printError(`${error.message}\n${isSetting ? error.hint : inCommands(error.hint)}`, error);
+    printError(`${error.message}\n${isSetting ? error.hint : hintForPeople(error)}`, error);
     return isSetting ? 2 : 1;
   }
   const text = `unexpected failure: ${error instanceof Error ? error.stack : error}`;
@@ -54,10 +64,10 @@ export function reportFailure(error: unknown): number {
 
 /** Reports the error of a tool: what happened and the next step, then the part of a reply that arrived, if any. */
 export function reportToolError(error: HeddleError): void {
-  const { message, hint, code, status, partialText } = error;
+  const { message, code, status, partialText } = error;
   const facts = status === undefined ? code : `${code}, status ${status}`;
   const partial = partialText === undefined ? '' : `\nReceived until then:\n${partialText}`;
-  printError(escapeControls(`${message}\n${inCommands(hint)} (${facts})${partial}`), error);
+  printError(escapeControls(`${message}\n${hintForPeople(error)} (${facts})${partial}`), error);
 }
 
 /** Tools for which a command has a name of its own. */
@@ -68,11 +78,18 @@ const commandsOfTools = new Map([
   ['read_evaluation', 'heddle evaluation list'],
 ]);
 
-/** Returns a hint that names tools, as agents need it, with the commands that do the same. */
+/** Returns the next step for a person at a terminal. */
+export function hintForPeople({ hint, terminalHint }: HeddleError): string {
+  return terminalHint ?? inCommands(hint);
+}
+
+/** Returns a hint that names tools and the user, as agents need it, with the commands that do the same, and addressed to the user. */
 function inCommands(ofTools: string): string {
   const names = new Set(listed.map(({ name }) => name));
   // The runs and the list of evaluations have one command.
   return ofTools
+    .replaceAll(/\bAsk the user to (\w)/g, (_, first: string) => first.toUpperCase())
+    .replaceAll('ask the user to ', '')
     .replaceAll('list_objects with kind evaluation', 'read_evaluation')
     .replaceAll(/(Call |heddle call )?\b([a-z]+(?:_[a-z]+)+)\b/g, (text, before: string = '', name: string) => {
       if (!names.has(name) || before === 'heddle call ') return text;
@@ -88,6 +105,8 @@ export function reportUsage(message: string): void {
 
 function printError(text: string, error: object): void {
   const { redactor, stderr } = invocation();
-  const written = wantsJson() ? JSON.stringify(redactor.redactStrings(error)) : redactor.redact(`heddle: ${text}`);
+  const written = wantsJson()
+    ? JSON.stringify(redactor.redactStrings(error))
+    : redactor.redact(`heddle: ${text.replaceAll('`heddle ', `\`${programName()} `)}`);
   stderr.write(`${written}\n`);
 }

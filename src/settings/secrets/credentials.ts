@@ -23,10 +23,11 @@ export async function resolveCredentials(
   { values, sources, folders }: ResolvedSettings,
   openSecretStore: (kind: StoreKind) => SecretStore,
 ): Promise<Credentials> {
-  const { baseUrl, inferenceUrl, username, password, token } = values;
+  const { baseUrl, inferenceUrl, username, password, token, weave } = values;
   const given: Credentials = { username, password, token, sources };
   const kind = storeOf(ownMember(readProfiles(folders), values.profile));
-  if (baseUrl === undefined || kind === undefined || (password && token)) return given;
+  if (baseUrl === undefined || (password && token)) return given;
+  if (kind === undefined) return weave ? { ...given, problem: missingApiKey(baseUrl) } : given;
   try {
     const records = await openSecretStore(kind).read(values.profile);
     const record = ownMember(records, baseUrl);
@@ -70,10 +71,18 @@ function addStored(given: Credentials, record: SecretRecord, source: Source): Cr
   return credentials;
 }
 
+function missingApiKey(baseUrl: string): HeddleError {
+  return new HeddleError({
+    code: 'credentials_missing',
+    message: `There is no API key for ${baseUrl}.`,
+    hint: 'Ask the user to set WANDB_API_KEY for this server, or run `heddle login` in a terminal, and then call again.',
+  });
+}
+
 function missing(message: string): HeddleError {
   return new HeddleError({
     code: 'credentials_missing',
     message,
-    hint: 'Ask the user to run `heddle login` in a terminal, or to set HEDDLE_USERNAME, HEDDLE_PASSWORD and HEDDLE_TOKEN, then call again.',
+    hint: 'Ask the user to run `heddle login` in a terminal, or set HEDDLE_USERNAME, HEDDLE_PASSWORD and HEDDLE_TOKEN, then call again.',
   });
 }

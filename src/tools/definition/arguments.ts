@@ -101,7 +101,7 @@ function withNearestName(entry: ErrorDetail, schema: JsonSchema): ErrorDetail {
   const msg =
     meant === undefined
       ? `Unknown member; valid members are ${known.join(', ')}`
-      : `Unknown member, did you mean ${meant}?`;
+      : `Unknown member (did you mean ${meant}?)`;
   return { ...entry, msg };
 }
 

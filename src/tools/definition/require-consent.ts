@@ -38,5 +38,6 @@ export function requireConsent(
     consequence: 'Nothing was changed',
     fault: reason,
     hint: `Ask the user, then call again with confirm: true, or ${alternative}.`,
+    terminalHint: `Run it at a terminal, where heddle asks you, or add "confirm": true to the arguments, or ${alternative}.`,
   });
 }

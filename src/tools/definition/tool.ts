@@ -92,6 +92,8 @@ export function projectOf(args: { project_id?: string }, context: Pick<ToolConte
     code: 'invalid_arguments',
     message: 'No project: the call has no project_id, and no project is configured.',
     hint: 'Call again with project_id, written entity/project, or ask the user to set HEDDLE_PROJECT.',
+    terminalHint:
+      'Add --project entity/project, or run `heddle config set project entity/project` once for all commands.',
     detail: [{ loc: ['arguments', 'project_id'], msg: 'Required member is missing', type: 'missing' }],
   });
 }

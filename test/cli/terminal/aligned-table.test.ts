@@ -4,6 +4,7 @@ import { alignTables, drawRecord, widthOf } from '../../../src/cli/terminal/alig
 import { drawProgress } from '../../../src/cli/terminal/progress.ts';
 
 const lines = (...texts: string[]): string => texts.join('\n');
+const cutNote = 'Values with … are cut to fit the width; --json shows them whole.';
 
 describe('alignTables', () => {
   it('aligns text at the left and numbers at the right, and keeps the lines around a table', () => {
@@ -19,8 +20,38 @@ describe('alignTables', () => {
     expect(alignTables(text, 120)).toBe(
       lines(
         'name                  call_id     question                                                  answer           score short',
-        `xxxxxxxxxxxxxxxxxxxx  iiiiiiiii…  ${'q'.repeat(55)}…  aaaaaaaaaaaaaaa  true`,
+        `xxxxxxxxxxxxxxxxxxxx  …iiiiiiiii  ${'q'.repeat(55)}…  aaaaaaaaaaaaaaa  true`,
+        cutNote,
       ),
+    );
+  });
+
+  it('shows the end of an id as far as it differs from the other ids, and all of it where there is room', () => {
+    const ids = ['019ab4f2-7c1e-7000-800a-000000000001', '019ab4f2-7c1e-7000-800b-000000000001'];
+    const table = (value: string): string =>
+      lines('id\tcall_id\tanswer', ...ids.map((id) => `${id}\tcall-${id}\t${value}`));
+    expect(alignTables(table('q'.repeat(200)), 120)).toBe(
+      lines(
+        'id               call_id          answer',
+        `…a-000000000001  …a-000000000001  ${'q'.repeat(85)}…`,
+        `…b-000000000001  …b-000000000001  ${'q'.repeat(85)}…`,
+        cutNote,
+      ),
+    );
+    expect(
+      alignTables(table('Five days.'.repeat(6)), 120)
+        .split('\n')
+        .slice(0, 2),
+    ).toEqual([
+      'id                                    call_id          answer',
+      `019ab4f2-7c1e-7000-800a-000000000001  …a-000000000001  ${'Five days.'.repeat(6)}`,
+    ]);
+  });
+
+  it('writes times to the second', () => {
+    const text = lines('call_started_at\tinputs.at', '2026-11-20T09:15:00.123456Z\t2026-11-20T09:15:00.5Z');
+    expect(alignTables(text, 120)).toBe(
+      lines('call_started_at       inputs.at', '2026-11-20T09:15:00Z  2026-11-20T09:15:00.5Z'),
     );
   });
 
@@ -51,7 +82,7 @@ describe('alignTables', () => {
 
   it('counts wide characters as two columns', () => {
     const drawn = alignTables(lines('b\ta', `x\t${'質問'.repeat(80)}`), 130);
-    expect(drawn.split('\n').map(widthOf)).toEqual([4, 130]);
+    expect(drawn.split('\n').map(widthOf)).toEqual([4, 130, cutNote.length]);
   });
 
   it('writes each row as a list where the columns do not fit', () => {

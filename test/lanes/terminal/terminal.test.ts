@@ -43,7 +43,7 @@ describe.skipIf(!hasTerminal)('heddle at a terminal', () => {
     expect(lines[0]).toMatch(/^3 items from offset 0 .* More follow: next_offset 3\.$/);
     const table = lines.slice(lines.findIndex((line) => line.startsWith('id ')));
     expect(table[0]).toMatch(/^id +annotation_\S+ +call_\S+ +call_\S+ +inputs\.\S+ +output\.\S+$/);
-    expect(table).toHaveLength(6);
+    expect(table).toHaveLength(7);
     for (const line of table) expect(line.length, line).toBeLessThanOrEqual(130);
     const narrow = plain((await converse(args, environment, [], { columns: 90 })).screen);
     expect(narrow).toMatch(/^inputs\.question +Why was I charged twice in March\?$/m);

@@ -52,14 +52,14 @@ describe('parseArguments', () => {
       { queue_id: 'q', filter: { annotation_state: ['unstarted'] } },
       emptyHome(temporaryFolder()),
     );
-    const msg = 'Unknown member, did you mean annotation_states?';
+    const msg = 'Unknown member (did you mean annotation_states?)';
     expect(result.message).toContain(`filter.annotation_state: ${msg}`);
     expect(result.detail).toEqual([{ loc: ['arguments', 'filter', 'annotation_state'], msg, type: 'extra_forbidden' }]);
   });
 
   it('suggests a name that begins with an unknown one', async () => {
     const { result } = await call('query_queue_items', { queue: 'q' }, emptyHome(temporaryFolder()));
-    expect(result.message).toContain('queue: Unknown member, did you mean queue_id?');
+    expect(result.message).toContain('queue: Unknown member (did you mean queue_id?).');
   });
 
   it('names five faults in its message, counts the others, and lists at most twenty', async () => {

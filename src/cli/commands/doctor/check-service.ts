@@ -8,6 +8,7 @@ import { remoteConnection } from '../../../runtime/runtime.ts';
 import type { Credentials } from '../../../settings/secrets/credentials.ts';
 import type { SettingValues } from '../../../settings/settings.ts';
 import { lacksEveryOperation, type Probe, probeService } from '../../access/probe-service.ts';
+import { hintForPeople } from '../../terminal/report-failure.ts';
 import { type Finding, failure, ok, warning } from './finding.ts';
 import { noResponseCode, requestOnce } from './request-once.ts';
 
@@ -103,10 +104,10 @@ function describeConnection(socket: Socket | TLSSocket): Finding[] {
 
 /** Any response proves HTTP. */
 function checkStatus(status: number, durationMs: number, setting: AddressSetting): Finding {
-  const message = `status ${status} in ${Math.round(durationMs)} ms`;
+  const message = `the address responds, in ${Math.round(durationMs)} ms`;
   if (status < 300 || status >= 400) return ok('HTTP', message);
   const advice = `heddle does not send credentials to the target of a redirect: set the ${setting} to the final address.`;
-  return warning('HTTP', `${message}, a redirect`, advice);
+  return warning('HTTP', `${message}, with a redirect (status ${status})`, advice);
 }
 
 function checkClock(date: string | string[] | undefined): Finding[] {
@@ -140,7 +141,7 @@ function findingOf(probe: Probe, baseUrl: string): Finding {
   const name = `${operation} (${scheme})`;
   const isElsewhere = url !== baseUrl;
   if (probe.state === 'accepted') return ok(name, `${isElsewhere ? url : 'the service'} accepts the credentials`);
-  const { hint } = probe.error;
+  const hint = hintForPeople(probe.error);
   const message = isElsewhere ? `${probe.error.message} Inference is at ${url}.` : probe.error.message;
   if (probe.state === 'failed') return failure(name, message, hint);
   return warning(name, `could not be verified. ${message}`, hint);

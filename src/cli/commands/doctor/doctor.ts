@@ -8,7 +8,7 @@ import { build, oldestNode, version } from '../../../core/version.ts';
 import { fetchKeys } from '../../../mcp/oauth/issuer-keys.ts';
 import { dataLocation, hasSampleProject } from '../../../runtime/runtime.ts';
 import { configFileIn, readProfiles, storeOf } from '../../../settings/profiles.ts';
-import type { ResolvedSettings } from '../../../settings/resolve-settings.ts';
+import { describeSource, type ResolvedSettings } from '../../../settings/resolve-settings.ts';
 import type { Credentials } from '../../../settings/secrets/credentials.ts';
 import { settingDefinitions, settingNames } from '../../../settings/settings.ts';
 import { connectToServer } from '../../access/connect-to-server.ts';
@@ -16,10 +16,11 @@ import { openSecretStore, readCredentials } from '../../access/secrets.ts';
 import { invocation } from '../../invocation.ts';
 import { addOutputOptions, isForPeople, type OutputForm } from '../../terminal/output-form.ts';
 import { printJson, printLine } from '../../terminal/print.ts';
+import { hintForPeople } from '../../terminal/report-failure.ts';
 import { paint } from '../../terminal/terminal.ts';
-import { describeSource, snakeCase } from '../../usage/describe-source.ts';
 import { addSettingFlags, runtimeFlags, settingsOf } from '../../usage/flags.ts';
 import { explain } from '../../usage/help.ts';
+import { snakeCase } from '../../usage/snake-case.ts';
 import { checkClients } from './check-clients.ts';
 import { checkDatabase, checkDataFile } from './check-data.ts';
 import { checkModelProvider } from './check-model-provider.ts';
@@ -112,7 +113,7 @@ function* checkVersion(): Generator<Finding> {
 }
 
 function failureOf(check: string, error: unknown, advice?: string): Finding {
-  return failure(check, (error as Error).message, error instanceof HeddleError ? error.hint : advice);
+  return failure(check, (error as Error).message, error instanceof HeddleError ? hintForPeople(error) : advice);
 }
 
 function* checkConfiguration({ values, sources, folders, placeholders }: ResolvedSettings): Generator<Finding> {
@@ -148,8 +149,8 @@ async function checkKeychain({ values, folders }: ResolvedSettings): Promise<Fin
     return [ok('keychain', `can be read${isUsed ? ', and this profile uses it' : ''}`)];
   } catch (error) {
     if (!(error instanceof HeddleError)) throw error;
-    if (isUsed) return [failure('keychain', error.message, error.hint)];
-    return [warning('keychain', `${error.message} This profile does not use it.`)];
+    if (isUsed) return [failure('keychain', error.message, hintForPeople(error))];
+    return [ok('keychain', `${error.message} This profile does not use it.`)];
   }
 }
 
@@ -167,7 +168,8 @@ function checkCredentials({ sources, problem }: Credentials): Finding[] {
   return (['password', 'token'] as const).map((name) => {
     if (sources[name].from !== 'unset') return ok('credentials', `${name} from ${describeSource(sources[name])}`);
     const message = `no ${name}. ${problem?.message ?? ''}`.trim();
-    const advice = problem?.hint ?? `Run \`heddle login\`, or set ${settingDefinitions[name].environment}.`;
+    const advice =
+      (problem && hintForPeople(problem)) ?? `Run \`heddle login\`, or set ${settingDefinitions[name].environment}.`;
     return areBothUnset || problem ? failure('credentials', message, advice) : warning('credentials', message, advice);
   });
 }

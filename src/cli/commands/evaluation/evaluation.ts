@@ -10,6 +10,7 @@ import { rowChoice } from '../../../evaluations/rank-rows.ts';
 import { comparisonSentence } from '../../../evaluations/render-runs.ts';
 import type { McpServerOptions } from '../../../mcp/server.ts';
 import type { Progress } from '../../../records/call-context.ts';
+import { byteOrderMark, describeDefused } from '../../../text/csv-line.ts';
 import { pluralize } from '../../../text/page.ts';
 import { createNamedFile, writeInParts } from '../../access/named-file.ts';
 import { showView } from '../../access/show-view.ts';
@@ -43,7 +44,7 @@ export function addEvaluation(program: Command): void {
   const evaluation = program
     .command('evaluation')
     .description(
-      'run evaluations, and read, check and compare their results; exit code 1 below a threshold, 3 if it failed',
+      'run evaluations, and read, check and compare their results; exit code 1 below a threshold, 2 for wrong usage, 3 if it failed',
     );
   explain(evaluation, {
     examples: [
@@ -379,6 +380,7 @@ function addExport(evaluation: Command): void {
       const context = { service, progress: drawProgress };
       const read = () => exportedTrials(run.run_id, serverOptions.project!, context);
       const defused = await writeInParts(out, async (write) => {
+        if (format === 'csv') await write(byteOrderMark);
         let cells = 0;
         for await (const part of exportRun(run, format, read)) {
           showProgress('');
@@ -387,11 +389,7 @@ function addExport(evaluation: Command): void {
         }
         return cells;
       });
-      if (defused > 0) {
-        invocation().stderr.write(
-          `${pluralize(defused, 'cell')} that a spreadsheet would run as a formula got an apostrophe in front.\n`,
-        );
-      }
+      if (defused > 0) invocation().stderr.write(`${describeDefused(defused)}\n`);
     });
   });
 }

@@ -3,16 +3,16 @@ import { type Command, InvalidArgumentError, Option } from 'commander';
 import { objectNamePattern } from '../../../contract/references.ts';
 import type { Members } from '../../../core/json/json-object.ts';
 import { valueText } from '../../../core/json/value-text.ts';
-import { fieldSchema, fieldTypes } from '../../../queues/queue-fields.ts';
+import { fieldSchema, fieldTypes, renderFields, summarizeField } from '../../../queues/queue-fields.ts';
 import { hasSampleProject, sampleProject } from '../../../runtime/runtime.ts';
 import { type CheckedImport, type ImportTarget, type NewField, readImport } from '../../../service/start-service.ts';
-import { resolveSettings } from '../../../settings/resolve-settings.ts';
+import { describeSource, resolveSettings } from '../../../settings/resolve-settings.ts';
 import { cutValue, valuesAt } from '../../../text/call-values.ts';
 import { pluralize } from '../../../text/page.ts';
 import { shellWord } from '../../../tools/definition/terminal-command.ts';
 import { dataFlags, withStore } from '../../access/open-store.ts';
 import { invocation, programName } from '../../invocation.ts';
-import { drawRecord } from '../../terminal/aligned-table.ts';
+import { drawRecord, toSeconds } from '../../terminal/aligned-table.ts';
 import { escapeControls, printLine, printText } from '../../terminal/print.ts';
 import { drawProgress, showProgress } from '../../terminal/progress.ts';
 import { UsageError } from '../../terminal/report-failure.ts';
@@ -89,10 +89,15 @@ const fieldForms = "'helpful:boolean', 'score:1-5', 'tone:kind|neutral|rude', 'r
 
 async function importFile(command: Command, file: string, flags: ImportFlags): Promise<void> {
   const { queue, rows, format, field: fields = [], guidelines, dryRun, ...columns } = flags;
-  const { values } = settingsOf(command);
+  const { values, sources } = settingsOf(command);
   if (values.baseUrl !== undefined) {
+    const { from, name } = sources.baseUrl;
+    const advice =
+      from === 'environment'
+        ? `unset ${name} for it, as in \`env -u ${name} ${programName()} import FILE\``
+        : 'pass --profile of one without a service';
     throw new UsageError(
-      `an import goes into the embedded service, and the profile ${values.profile} uses ${values.baseUrl}: pass --profile of one without a service`,
+      `an import goes into the embedded service, but ${describeSource(sources.baseUrl)} sets the service ${values.baseUrl}: ${advice}`,
     );
   }
   const name = file === '-' ? undefined : nameOfFile(file);
@@ -161,7 +166,7 @@ function explainFile({ formats, plain, skippedRows }: FileFacts, unknownCalls: n
   }
 }
 
-/** Prints the command that shows the queue in a browser, and how a client gets to see a project that it does not see by default. */
+/** Prints the commands that show the queue in a browser and export it, and how a client gets to see a project that it does not see by default. */
 function explainJudging(command: Command, { projectId, queueId }: ImportTarget): void {
   const { values, sources } = settingsOf(command);
   const { environment, folders, stderr } = invocation();
@@ -171,7 +176,11 @@ function explainJudging(command: Command, { projectId, queueId }: ImportTarget):
   const isUsual = projectId === (usual ?? (hasSampleProject(values) ? sampleProject : undefined));
   const project = isUsual ? '' : ` --project ${projectId}`;
   const program = programName();
-  stderr.write(`Judge them in a browser: ${program} board ${shellWord(queueId)}${project}${profile}${folder}\n`);
+  const target = `${shellWord(queueId)}${project}${profile}${folder}`;
+  stderr.write(`Judge them in a browser: ${program} board ${target}\n`);
+  stderr.write(
+    `Save the judgements: ${program} queue export ${target} --format csv --wide --values --out judgements.csv\n`,
+  );
   if (isUsual) return;
   stderr.write(
     `Clients see it once ${projectId} is their project: \`${program} config set project ${projectId}${profile}\`, or for one client \`${program} setup CLIENT --project ${projectId}${folder}\`.\n`,
@@ -194,13 +203,16 @@ function printDryRun(
     );
     const given = feedback.filter((entry) => entry.call_id === call_id).flatMap(({ judgements }) => judgements);
     const judged = given.map(({ field, value, annotator }) => `${field} ${JSON.stringify(value)} by ${annotator}`);
-    const entries: [string, unknown][] = [['call', `${call_id} (${call_op_name}, ${call_started_at})`], ...shown];
+    const entries: [string, unknown][] = [
+      ['call', `${call_id} (${call_op_name}, ${toSeconds(call_started_at)})`],
+      ...shown,
+    ];
     if (call?.exception != null)
       entries.push(['failed', cutValue(redactor.redact(String(call.exception)), maxShownChars)]);
     if (judged.length > 0) entries.push(['judged', judged.join(', ')]);
-    printText(`${drawRecord(entries, resultWidth())}\n`);
+    printLine(`${drawRecord(entries, resultWidth())}\n`);
   }
-  const types = fields.map(({ name, field_schema }) => `${name} ${JSON.stringify(field_schema)}`);
+  const types = fields.map(({ name, field_schema: schema }) => renderFields([summarizeField({ name, schema })]));
   const judged = [...new Set(feedback.flatMap(({ judgements }) => judgements.map(({ field }) => field)))];
   const fieldNames = [...types, ...judged.filter((name) => !fields.some((field) => field.name === name))];
   printLine(`Nothing was stored. The queue ${queueId} of ${projectId} would get ${pluralize(items.length, 'item')}.`);

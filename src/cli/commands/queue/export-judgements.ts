@@ -1,4 +1,5 @@
 import { type ExportedPart, type ExportForm, exportedJudgements } from '../../../queues/exported-judgements.ts';
+import { byteOrderMark } from '../../../text/csv-line.ts';
 import { writeInParts } from '../../access/named-file.ts';
 import type { OpenedService } from '../../access/with-runtime.ts';
 import { invocation } from '../../invocation.ts';
@@ -22,6 +23,7 @@ export async function exportJudgements(
   // On a terminal, the lines themselves show the progress.
   const showsProgress = out !== undefined || !invocation().stdout.isTTY;
   return writeInParts(out, async (write) => {
+    if (form.format === 'csv') await write(byteOrderMark);
     let exported: Exported = { judgements: 0, items: 0, defused: 0 };
     for await (const part of exportedJudgements({ ...opened, id, progress: drawProgress }, form)) {
       if (!showsProgress) showProgress('');

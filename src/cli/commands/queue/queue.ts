@@ -3,6 +3,7 @@ import { exportFormats } from '../../../queues/exported-judgements.ts';
 import { findQueueId, requireQueue } from '../../../queues/require-queue.ts';
 import { hasSampleProject } from '../../../runtime/runtime.ts';
 import { cell } from '../../../text/compact-table.ts';
+import { describeDefused } from '../../../text/csv-line.ts';
 import { pluralize } from '../../../text/page.ts';
 import { withService } from '../../access/with-runtime.ts';
 import { invocation } from '../../invocation.ts';
@@ -73,8 +74,7 @@ function addExport(queue: Command): void {
       const { judgements, items, defused } = await exportJudgements(id, options, opened).finally(() =>
         showProgress(''),
       );
-      const note =
-        defused > 0 ? ` ${defused} cells that a spreadsheet would run as formulas begin with an apostrophe.` : '';
+      const note = defused > 0 ? ` ${describeDefused(defused)}` : '';
       const found = judgements === 1 ? '1 judgement or note' : `${judgements} judgements and notes`;
       invocation().stderr.write(`${found} of ${pluralize(items, 'item')}.${note}\n`);
     }),
