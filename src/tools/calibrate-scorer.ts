@@ -9,7 +9,7 @@ import { ownMember } from '../core/json/member-at.ts';
 import { commonestOf } from '../core/statistics/count-each.ts';
 import { rounded } from '../core/statistics/rounded.ts';
 import { judgeSentence, storeCalibration } from '../evaluations/calibrations.ts';
-import { readScorersOf } from '../evaluations/evaluation-plan.ts';
+import { modelsOf, readScorersOf } from '../evaluations/evaluation-plan.ts';
 import { findScorer } from '../evaluations/find-scorers.ts';
 import { cancellingRun, followRun, lookUntil, timeLimitOf } from '../evaluations/follow-run.ts';
 import {
@@ -32,6 +32,7 @@ import { readAllItems } from '../queues/read-items.ts';
 import { requireField } from '../queues/require-field.ts';
 import { requireQueue } from '../queues/require-queue.ts';
 import { readCalls } from '../records/read-calls.ts';
+import { checkModels } from '../records/unlisted-model.ts';
 import { cutValue } from '../text/call-values.ts';
 import { cell, compactTable, escapeInvisible } from '../text/compact-table.ts';
 import { shortName } from '../text/names.ts';
@@ -103,7 +104,7 @@ Example: {"scorer":"Helpful","queue_id":"support-triage","field":"helpful"}`,
   input,
   output,
 
-  async run({ scorer, queue_id, field, expected, held_out, dry_run, confirm, ...query }, context): Promise<Calibrated> {
+  async run({ scorer, queue_id, field, expected, held_out, dry_run, confirm = false, ...query }, context): Promise<Calibrated> {
     const project = projectOf(query, context);
     const { service } = context;
     const guidelines = guidelinesVersion(await requireQueue(queue_id, project, service));
@@ -120,8 +121,11 @@ Example: {"scorer":"Helpful","queue_id":"support-triage","field":"helpful"}`,
     const missing = callIds.filter((id) => !kept.has(id));
     const judges = runnable ? (await readScorersOf([reference], service)).judges : [];
     const requests = missing.length * judges.length;
+    const models = requests === 0 ? [] : modelsOf(judges);
+    const unlisted = await checkModels(models, { consequence: 'Nothing was asked', confirm }, context);
     const facts = { scorer_ref: reference, judge_requests: requests, ...(kept.size > 0 && { kept: kept.size }) };
     const warnings = warningsOf(values, heldOut, undecided, guidelines);
+    if (unlisted !== undefined) warnings.push(unlisted);
     if (dry_run) {
       const parts = { held_out: { n: heldOut }, tuning: { n: callIds.length - heldOut } };
       return { status: 'dry_run', ...facts, ...parts, ...(warnings.length > 0 && { warnings }) };

@@ -17,6 +17,7 @@ import { comparisonWarning } from '../evaluations/comparison-warning.ts';
 import {
   type DatasetRows,
   drawRows,
+  modelsOf,
   planOf,
   type RowSample,
   type RunPlan,
@@ -315,11 +316,13 @@ async function scoreOutputs(
       hint: 'Pass scorers: names or references that list_objects with kind scorer returns.',
     });
   }
-  const read = await readScorersOf(scorer_refs, service);
+  const { judges } = await readScorersOf(scorer_refs, service);
+  const unlisted = await checkModels(modelsOf(judges), { consequence: 'Nothing was started', confirm }, context);
+  const warnings = unlisted === undefined ? {} : { warnings: [unlisted] };
   const callIds = calls && (await callIdsOf(calls, project, context));
   const rows = callIds?.length ?? (await countPredictions(run_id!, project, context));
-  const plan = { rows, model_requests: 0, judge_requests: rows * read.judges.length };
-  if (dry_run) return { status: 'dry_run', ...plan };
+  const plan = { rows, model_requests: 0, judge_requests: rows * judges.length };
+  if (dry_run) return { status: 'dry_run', ...plan, ...warnings };
   if (!confirm) {
     requireConsentTo(
       plan,
@@ -337,7 +340,7 @@ async function scoreOutputs(
         })
       : client.call('rescoreEvaluation', { body: { ...request, source_evaluation_run_id: run_id! } });
   const started = await start(evaluation_ref, send, context);
-  return waitForScores(started, project, { predictions: rows }, context);
+  return waitForScores(started, project, { predictions: rows, ...warnings }, context);
 }
 
 type Requests = Pick<RunPlan, 'rows' | 'model_requests' | 'judge_requests'>;
@@ -382,7 +385,8 @@ async function waitForScores(
   facts: Partial<RunResult>,
   context: ToolContext,
 ): Promise<RunResult> {
-  const warnings = left_out_scorers?.map(({ scorer, reason }) => `Left out: ${scorer}, ${reason}`) ?? [];
+  const left = left_out_scorers?.map(({ scorer, reason }) => `Left out: ${scorer}, ${reason}`) ?? [];
+  const warnings = [...(facts.warnings ?? []), ...left];
   const all = { ...facts, ...(warnings.length > 0 && { warnings }) };
   if (call_id) return waitForRun(call_id, project, all, context, { isNew: true });
   return { status: 'running', ...all, next: 'The scores arrive as feedback on the calls.' };
@@ -509,7 +513,7 @@ async function prepare(
   const dataset = sample ? await drawRows(whole, sample) : whole;
   await checkPlaceholders({ messages: template, argument }, scorers, dataset);
   const unlisted = await checkModels(
-    [modelId, ...scorers.judges.flatMap((judge) => judge.modelId ?? [])],
+    [modelId, ...modelsOf(scorers.judges)],
     { consequence: 'Nothing was started', confirm },
     context,
   );

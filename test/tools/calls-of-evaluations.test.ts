@@ -89,7 +89,7 @@ describe('a run', () => {
       'The messages have no {column} placeholder, so the model is asked the same for every row.',
     ]);
     expect((await call('run_evaluation', { ...dry, model: 'smal' })).error.message).toBe(
-      'Nothing was started. Inference does not list the model smal. The nearest models are small, judge.',
+      'Nothing was started. Inference does not list the model smal. The nearest models are small, judge, heddle/echo.',
     );
   });
 });
@@ -102,6 +102,9 @@ describe('run_inference beside a model provider', () => {
     expect((await call('run_inference', { model: 'heddle/echo', messages })).text).toContain('This is heddle/echo');
     const echoed = await call('run_evaluation', { ...evaluated, model: 'heddle/echo', sample: { n: 1 } });
     expect(echoed).toMatchObject({ status: 'complete', predictions: 1 });
+    expect((await call('run_evaluation', { ...evaluated, model: 'heddle/ecko' })).error.message).toBe(
+      'Nothing was started. Inference does not list the model heddle/ecko. The nearest models are heddle/echo, judge, small.',
+    );
     // Only the judge was asked.
     expect(model.asked.slice(asked).map(({ model: name }) => name)).toEqual(['judge']);
   });
