@@ -67,14 +67,20 @@ function projectOfReference(text: string): string {
   return `${entity}/${project}`;
 }
 
-async function nearestEvaluations(text: string, project: string, service: ServiceClient): Promise<string> {
+/** Returns a hint that names the evaluations whose names are nearest, and ends with the next step. */
+export async function nearestEvaluations(
+  text: string,
+  project: string,
+  service: ServiceClient,
+  next = 'Call list_objects with kind evaluation for all of them.',
+): Promise<string> {
   const reference = parseReference(text);
   const page = { limit: maxCandidates, offset: 0 };
   const found = await findVersions('evaluation', project, page, service).catch(() => undefined);
   if (!found) return 'Call list_objects with kind evaluation for references.';
   if (found.length === 0) return 'The project has no evaluation. Create one with create_evaluation.';
   const names = found.map(({ object_id }) => object_id);
-  return `${nearestSentence('evaluations', reference?.name ?? text, names)} Call list_objects with kind evaluation for all of them.`;
+  return `${nearestSentence('evaluations', reference?.name ?? text, names)} ${next}`;
 }
 
 /** Returns the name in a reference, or the text itself if it is none. */

@@ -17,10 +17,7 @@ interface ModelCheck {
  * Returns a sentence about the first model that is not listed, with the nearest; undefined if there is none, and also where there is no
  * list: without access to inference, the run will tell.
  */
-async function unlistedModel(
-  models: readonly string[],
-  { service, project }: ModelCheck,
-): Promise<string | undefined> {
+async function unlistedModel(models: readonly string[], { service, project }: ModelCheck): Promise<string | undefined> {
   const { listedModels } = service.facts;
   if (models.every((model) => listedModels.has(model))) return undefined;
   try {

@@ -84,7 +84,7 @@ const output = z.object({
     })
     .optional()
     .describe('Part to improve the prompt on.'),
-  judge_requests: z.int().describe('Requests sent, or with dry_run to send at most.'),
+  judge_requests: z.int().describe('Without those repeated because a reply did not fit.'),
   kept: z.int().optional().describe('Scores that were kept from before.'),
   run_id: z.string().optional(),
   next: z.string().optional(),
@@ -104,7 +104,10 @@ Example: {"scorer":"Helpful","queue_id":"support-triage","field":"helpful"}`,
   input,
   output,
 
-  async run({ scorer, queue_id, field, expected, held_out, dry_run, confirm = false, ...query }, context): Promise<Calibrated> {
+  async run(
+    { scorer, queue_id, field, expected, held_out, dry_run, confirm = false, ...query },
+    context,
+  ): Promise<Calibrated> {
     const project = projectOf(query, context);
     const { service } = context;
     const guidelines = guidelinesVersion(await requireQueue(queue_id, project, service));

@@ -183,7 +183,7 @@ async function knownRuns(ids: readonly string[], project: string, context: ToolC
   for (const name of wanted.filter((id) => !runs.has(id))) {
     const id = await findBaseline(name, evaluations, project, context.service);
     const run = (await findRuns([id], project, context)).get(id);
-    if (!run) throw unknownRun(name, project);
+    if (!run) throw await unknownRun(name, project, context.service);
     runs.set(name, run);
   }
   return [...new Map(wanted.map((id) => [runs.get(id)!.evaluation_run_id, runs.get(id)!])).values()];

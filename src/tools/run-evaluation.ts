@@ -44,7 +44,9 @@ import { readAllItems } from '../queues/read-items.ts';
 import { findQueueId } from '../queues/require-queue.ts';
 import { type CallsFilterArgument, callsFilterArgument, selectCalls } from '../records/calls-query.ts';
 import { derivedName } from '../records/derived-name.ts';
+import { baseClasses, readNamedVersion } from '../records/read-objects.ts';
 import { knownProjects } from '../records/require-project.ts';
+import { requireMatchable } from '../records/unknown-operation.ts';
 import { checkModels } from '../records/unlisted-model.ts';
 import { cell } from '../text/compact-table.ts';
 import { pluralize } from '../text/page.ts';
@@ -191,6 +193,7 @@ Example: {"evaluation":"Support answers","model":"heddle/echo","prompt":"Answer 
   hints: { readOnlyHint: false, destructiveHint: false, idempotentHint: false, openWorldHint: true },
   input,
   output,
+  hasTimes: true,
 
   async run(call, context) {
     const {
@@ -260,14 +263,22 @@ Example: {"evaluation":"Support answers","model":"heddle/echo","prompt":"Answer 
   isIncomplete: ({ status }) => status !== 'complete' && status !== 'dry_run',
 
   render(result: RunResult) {
-    const { run_id, status, rows = 0, model_requests = 0, judge_requests = 0, estimated_tokens = 0 } = result;
-    const { dataset_rows, next, warnings = [], evaluation_ref, model_ref, baseline, detectable = 1 } = result;
+    const { run_id, status, rows = 0, model_requests = 0, judge_requests = 0, estimated_tokens } = result;
+    const { dataset_rows, next, warnings = [], evaluation_ref, model_ref, baseline, detectable } = result;
+    const tokens =
+      estimated_tokens === undefined
+        ? '. How many tokens these take is not known before.'
+        : `, about ${estimated_tokens} tokens. ${estimate}`;
     const drawn = dataset_rows === undefined ? '' : ` (a sample of ${dataset_rows} rows)`;
     const lines =
       run_id === undefined
         ? [
-            `Nothing was started (${status}). ${pluralize(rows, 'row')}${drawn}: ${requestsOf({ model_requests, judge_requests })}, about ${estimated_tokens} tokens. ${estimate}`,
-            `Against another run, so many rows show a difference of ${rounded(100 * detectable, 1)} points; a smaller one only if few rows change.`,
+            `Nothing was started (${status}). ${pluralize(rows, 'row')}${drawn}: ${requestsOf({ model_requests, judge_requests })}${tokens}`,
+            ...(detectable === undefined
+              ? []
+              : [
+                  `Against another run, so many rows show a difference of ${rounded(100 * detectable, 1)} points; a smaller one only if few rows change.`,
+                ]),
           ]
         : [
             ...renderRuns([{ ...result, run_id }]),
@@ -401,7 +412,7 @@ async function readRun(run: string, project: string, { service }: ToolContext) {
     service.call('listEvaluationRuns', { path: splitProjectId(project), query: { evaluation_run_ids: [id] } });
   const [found] = await list(run);
   const [named] = found ? [found] : await list(await findBaseline(run, [], project, service));
-  if (!named) throw unknownRun(run, project);
+  if (!named) throw await unknownRun(run, project, service);
   return named;
 }
 
@@ -429,6 +440,7 @@ async function callIdsOf(
         },
       });
   const callIds = found.map((one) => ('call_id' in one ? String(one.call_id) : one.id));
+  if (callIds.length === 0 && filter) await requireMatchable(checkedFilter(filter), project, service);
   const fault = callIds.length === 0 ? 'No call matches' : `More than ${maxScoredCalls} calls match`;
   if (callIds.length > 0 && callIds.length <= maxScoredCalls) return callIds;
   throw invalidArgument('calls', {
@@ -495,9 +507,15 @@ async function prepare(
 ): Promise<PreparedRun> {
   const isStoredModel = parseReference(model) !== undefined;
   const argument = isStoredModel ? 'model' : prompt === undefined ? 'messages' : 'prompt';
-  const { messages: template, modelId = model } = isStoredModel
+  const {
+    messages: template,
+    modelId = model,
+    warning,
+  }: Awaited<ReturnType<typeof readPrompt>> & { modelId?: string } = isStoredModel
     ? await readTemplate(model, 'model', context.service)
-    : { messages: messages ?? (await promptMessages(prompt!, context)) };
+    : messages
+      ? { messages }
+      : await readPrompt(prompt!, found.projectId, context);
   const [whole, scorers] = await Promise.all([
     readDataset(found, context.service),
     readScorers(found, context.service),
@@ -520,6 +538,7 @@ async function prepare(
   const trials = trialsOf(found);
   const { unknown, comparisons } = scorers;
   const warnings = [
+    ...(warning === undefined ? [] : [warning]),
     ...(unknown.length === 0
       ? []
       : [`heddle cannot run ${pluralize(unknown.length, 'scorer')}: ${unknown.join(', ')}.`]),
@@ -540,9 +559,23 @@ async function prepare(
   };
 }
 
-async function promptMessages(prompt: string, context: ToolContext): Promise<unknown[]> {
-  if (parseReference(prompt) === undefined) return [{ role: 'user', content: prompt }];
-  return (await readTemplate(prompt, 'prompt', context.service)).messages;
+/** Longest text that is looked up as the name of a prompt. */
+const maxNameChars = 128;
+
+/** Returns the messages of a stored prompt, by its reference or its name, or else the text as a message of the user. */
+async function readPrompt(
+  prompt: string,
+  project: string,
+  { service }: ToolContext,
+): Promise<{ messages: unknown[]; warning?: string }> {
+  if (parseReference(prompt)) return readTemplate(prompt, 'prompt', service);
+  const canBeName = prompt.length <= maxNameChars && !/[{}\n]/.test(prompt);
+  const stored = canBeName ? await readNamedVersion(prompt, project, service) : undefined;
+  if (stored?.base_object_class !== baseClasses.prompt) return { messages: [{ role: 'user', content: prompt }] };
+  const reference = objectReference(project, stored.object_id, stored.digest);
+  const { messages } = await readTemplate(reference, 'prompt', service);
+  const warning = `${JSON.stringify(prompt)} is the stored prompt ${reference}, which is used; pass messages to send these words themselves.`;
+  return { messages, warning };
 }
 
 /** Returns the evaluation to run: with a sample one on a dataset of its rows, which is stored as well. */
@@ -632,11 +665,15 @@ async function waitForRun(
   context.progress({ done: 0, unit: 'predictions', run_id });
   const isTimeUp = timeLimitOf(service);
   try {
-    return await cancellingRun({ project_id: project, call_id: run_id }, service, async () => {
+    const result = await cancellingRun({ project_id: project, call_id: run_id }, service, async () => {
       const status = await followRun(run_id, project, context, { isNew, isTimeUp });
-      if (status.code === 'not_found' && !isNew) throw unknownRun(run_id, project);
-      return resultOf(run_id, project, status, facts, context);
+      const isUnknown = status.code === 'not_found' && !isNew;
+      return isUnknown ? undefined : resultOf(run_id, project, status, facts, context);
     });
+    if (result) return result;
+    const named = await findBaseline(run_id, [], project, service);
+    if (named === run_id) throw await unknownRun(run_id, project, service);
+    return waitForRun(named, project, facts, context);
   } catch (error) {
     if (service.signal?.aborted || !(error instanceof HeddleError) || !isNew) throw error;
     const message = `The run ${run_id} was started, but could not be followed; call again with this run_id. ${error.message}`;

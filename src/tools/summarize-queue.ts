@@ -70,6 +70,7 @@ Example: {"queue_id":"support-triage","by":["operation","state"]}`,
   hints: { readOnlyHint: true, destructiveHint: false, idempotentHint: true, openWorldHint: false },
   input,
   output,
+  hasTimes: true,
 
   async run({ queue_id, by, filter: given = {}, limit, offset, ...query }, context): Promise<Summary> {
     const queue = { ...context, id: queue_id, project: projectOf(query, context) };

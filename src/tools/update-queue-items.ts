@@ -83,6 +83,7 @@ With filter: {"queue_id":"support-triage","filter":{"call_op_name":"support.esca
   hints: { readOnlyHint: false, destructiveHint: true, idempotentHint: true, openWorldHint: false },
   input,
   output,
+  hasTimes: true,
 
   async run(args, context): Promise<UpdateResult> {
     const { queue_id, as_of, expected_state, dry_run = false, confirm = false, by_user } = args;

@@ -83,6 +83,28 @@ describe('a run', () => {
     expect(found.objects).toMatchObject([{ object_id: 'answers-sample-2-seed-0' }]);
   });
 
+  it('uses the stored prompt whose name is the prompt, and says so', async () => {
+    await call('create_prompt', { name: 'Kind answer', text: 'Answer kindly: {question}' });
+    const dry = { ...evaluated, prompt: 'Kind answer', dry_run: true };
+    expect((await call('run_evaluation', dry)).warnings).toEqual([
+      expect.stringMatching(
+        /^"Kind answer" is the stored prompt weave:\/\/\/demo\/support\/object\/kind_answer:\w+, which is used; pass messages to send these words themselves\.$/,
+      ),
+    ]);
+  });
+
+  it('says that tokens over recorded calls are not known before, and names the nearest operation', async () => {
+    const scored = { scorers: ['Good'], dry_run: true };
+    const { text, ...known } = await call('run_evaluation', { calls: { queue_id: 'support-triage' }, ...scored });
+    expect(text).toContain('12 to judges (12 in all). How many tokens these take is not known before.');
+    expect(known).not.toHaveProperty('estimated_tokens');
+    const { error } = await call('run_evaluation', { calls: { filter: { op_name: 'support.anser' } }, ...scored });
+    expect(error).toMatchObject({
+      code: 'not_found',
+      hint: expect.stringContaining('The nearest operations are support.answer'),
+    });
+  });
+
   it('warns of a prompt without a placeholder, and refuses a model that does not exist, in a dry run too', async () => {
     const dry = { ...evaluated, dry_run: true };
     expect((await call('run_evaluation', { ...dry, prompt: 'Hello' })).warnings).toEqual([

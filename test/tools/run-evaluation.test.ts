@@ -51,6 +51,7 @@ describe('run_evaluation', () => {
     service.results = { rows: [], total_rows: 4, summary: { row_count: 4, evaluations: [summary] }, warnings: [] };
     const { text, ...result } = await call('run_evaluation', run);
     expect(result).toEqual({
+      now: expect.stringMatching(/^\d{4}-/),
       run_id: 'run-1',
       status: 'complete',
       evaluation_ref: evaluationReference,

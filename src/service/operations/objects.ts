@@ -3,7 +3,13 @@ import * as z from 'zod';
 import type { BodyOf } from '../../contract/endpoints.ts';
 import { classMembers, type ObjectVersion, type StoredObject } from '../../contract/objects.ts';
 import { objectNamePattern, type PartReference, parsePartReference } from '../../contract/references.ts';
-import { comparisonScorerClass, llmJudgeScorer, llmJudgeScorerClass, llmModel, llmModelClass } from '../../contract/scorers.ts';
+import {
+  comparisonScorerClass,
+  llmJudgeScorer,
+  llmJudgeScorerClass,
+  llmModel,
+  llmModelClass,
+} from '../../contract/scorers.ts';
 import { Refusal } from '../../core/http/refusal.ts';
 import { inBatches, inBatchesBySize } from '../../core/in-batches.ts';
 import { exactJson, parseStoredJson } from '../../core/json/exact-number.ts';
