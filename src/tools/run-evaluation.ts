@@ -43,7 +43,7 @@ import { figuresOf } from '../evaluations/score-figures.ts';
 import { readAllItems } from '../queues/read-items.ts';
 import { findQueueId } from '../queues/require-queue.ts';
 import { type CallsFilterArgument, callsFilterArgument, selectCalls } from '../records/calls-query.ts';
-import { derivedName } from '../records/derived-name.ts';
+import { derivedModel, derivedName } from '../records/derived-name.ts';
 import { baseClasses, readNamedVersion } from '../records/read-objects.ts';
 import { knownProjects } from '../records/require-project.ts';
 import { requireMatchable } from '../records/unknown-operation.ts';
@@ -618,6 +618,7 @@ async function storeModel(
   const object_id = model.replaceAll(/[^\p{L}\p{N}_.-]/gu, '-').slice(0, 128);
   const val = {
     name: model,
+    description: derivedModel,
     llm_model_id: model,
     default_params: { messages_template: await withoutSecrets(messages), response_format: 'text' },
     ...classMembers('Model', llmModelClass),

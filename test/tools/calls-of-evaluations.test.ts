@@ -83,6 +83,19 @@ describe('a run', () => {
     expect(found.objects).toMatchObject([{ object_id: 'answers-sample-2-seed-0' }]);
   });
 
+  it('of a sample is among the runs of its evaluation, and its models are left out of lists', async () => {
+    const { runs } = await call('read_evaluation', { evaluation: 'Answers' });
+    expect(runs).toMatchObject([{ run_id: run.run_id, evaluation: 'answers-sample-2-seed-0' }]);
+    expect(await call('list_objects', { kind: 'stored_model' })).toMatchObject({ objects: [], left_out: 2 });
+    const whole = { evaluation: 'Answers', model: 'small', prompt: '{question}' };
+    await call('run_evaluation', whole);
+    const { error } = await call('read_evaluation', { evaluation: 'Answers', compare: true });
+    expect(error.message).toBe('Nothing can be compared: the evaluation has 2 finished runs, each on other rows.');
+    await call('run_evaluation', { ...whole, prompt: 'Now: {question}' });
+    const { comparisons } = await call('read_evaluation', { evaluation: 'Answers', compare: true });
+    expect(comparisons).toMatchObject([{ shared_rows: 3 }]);
+  });
+
   it('uses the stored prompt whose name is the prompt, and says so', async () => {
     await call('create_prompt', { name: 'Kind answer', text: 'Answer kindly: {question}' });
     const dry = { ...evaluated, prompt: 'Kind answer', dry_run: true };

@@ -77,6 +77,7 @@ describe('run_evaluation', () => {
           object_id: 'org-model',
           val: {
             name: 'org/model',
+            description: 'Stored by heddle for a run or a judge.',
             llm_model_id: 'org/model',
             default_params: { messages_template: [{ role: 'user', content: '{question}' }], response_format: 'text' },
             _type: 'LLMStructuredCompletionModel',
