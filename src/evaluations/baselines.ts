@@ -63,7 +63,7 @@ export async function findBaseline(
   const [only, another] = meant.map(({ run_id = '' }) => run_id);
   if (only === undefined) {
     const names = baselines.flatMap((baseline) => (typeof baseline.name === 'string' ? baseline.name : []));
-    throw unknownRun(name, project_id, [...new Set(names)]);
+    throw await unknownRun(name, project_id, service, [...new Set(names)]);
   }
   if (another === undefined) return only;
   const found = meant.map(({ evaluation = '' }) => shortName(evaluation)).join(', ');

@@ -175,6 +175,11 @@ export async function readScorersOf(
   };
 }
 
+/** Returns the ids of the models that judges ask. */
+export function modelsOf(judges: readonly Judge[]): string[] {
+  return judges.flatMap(({ modelId }) => modelId ?? []);
+}
+
 /** Reads the judges that a scorer asks, one for each request, and the columns it compares with. The service reports what does not exist. */
 async function readParts(
   name: string,

@@ -1,6 +1,7 @@
 import type { ServiceClient } from '../client/service-client.ts';
 import { objectReference, parseReference } from '../contract/references.ts';
 import { HeddleError } from '../core/errors.ts';
+import { isDerivedName } from '../records/derived-name.ts';
 import { findVersions, readNamedVersion } from '../records/read-objects.ts';
 import { nearestSentence, shortName } from '../text/names.ts';
 
@@ -47,19 +48,24 @@ export async function findEvaluation(text: string, project: string, service: Ser
   return { reference: objectReference(projectId, object_id, digest), name: object_id, projectId, val };
 }
 
-/** Returns the references to the versions of an evaluation: of one version by its reference, of all by its name. */
+/**
+ * Returns the references to the versions of an evaluation: of one version by its reference, of all by its name, those of its samples
+ * included.
+ */
 export async function evaluationReferences(text: string, project: string, service: ServiceClient): Promise<string[]> {
   const { reference, name } = await findEvaluation(text, project, service);
   if (parseReference(text)) return [reference];
+  const isWanted = ({ object_id }: { object_id: string }): boolean => isDerivedName(object_id, name);
+  const samples = await findVersions('evaluation', project, { isWanted, limit: maxVersions, offset: 0 }, service);
   const query = {
     project_id: project,
-    filter: { object_ids: [name] },
+    filter: { object_ids: [name, ...samples.map(({ object_id }) => object_id)] },
     sort_by: [{ field: 'created_at', direction: 'desc' as const }],
     limit: maxVersions,
     metadata_only: true,
   };
   const { objs } = await service.call('queryObjects', { body: query });
-  return objs.map(({ digest }) => objectReference(project, name, digest));
+  return objs.map(({ object_id, digest }) => objectReference(project, object_id, digest));
 }
 
 function projectOfReference(text: string): string {
@@ -67,14 +73,20 @@ function projectOfReference(text: string): string {
   return `${entity}/${project}`;
 }
 
-async function nearestEvaluations(text: string, project: string, service: ServiceClient): Promise<string> {
+/** Returns a hint that names the evaluations whose names are nearest, and ends with the next step. */
+export async function nearestEvaluations(
+  text: string,
+  project: string,
+  service: ServiceClient,
+  next = 'Call list_objects with kind evaluation for all of them.',
+): Promise<string> {
   const reference = parseReference(text);
   const page = { limit: maxCandidates, offset: 0 };
   const found = await findVersions('evaluation', project, page, service).catch(() => undefined);
   if (!found) return 'Call list_objects with kind evaluation for references.';
   if (found.length === 0) return 'The project has no evaluation. Create one with create_evaluation.';
   const names = found.map(({ object_id }) => object_id);
-  return `${nearestSentence('evaluations', reference?.name ?? text, names)} Call list_objects with kind evaluation for all of them.`;
+  return `${nearestSentence('evaluations', reference?.name ?? text, names)} ${next}`;
 }
 
 /** Returns the name in a reference, or the text itself if it is none. */

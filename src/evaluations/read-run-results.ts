@@ -1,5 +1,6 @@
 import * as z from 'zod';
 import { asServiceFailure } from '../client/as-service-failure.ts';
+import type { ServiceClient } from '../client/service-client.ts';
 import { withFallback } from '../client/with-fallback.ts';
 import type { ResultOf } from '../contract/endpoints.ts';
 import type { EvaluationRun } from '../contract/evaluation-runs.ts';
@@ -14,7 +15,7 @@ import { cutValue } from '../text/call-values.ts';
 import { nearestSentence, shortName } from '../text/names.ts';
 import { pluralize } from '../text/page.ts';
 import { type RowScores, rowScores } from './compare-runs.ts';
-import { nameInReference } from './find-evaluation.ts';
+import { nameInReference, nearestEvaluations } from './find-evaluation.ts';
 import { type JudgesOfRun, type RunFigures, runFigures, type ScoredTrial, summarizedFigures } from './score-figures.ts';
 
 type Access = Pick<CallContext, 'service' | 'progress'>;
@@ -197,12 +198,19 @@ function commonestError(trials: readonly ScoredTrial[]): string | undefined {
   return commonest && String(cutValue(commonest, maxKeptChars));
 }
 
-/** Returns the error for a run that a project does not have, with the nearest names of baselines. */
-export function unknownRun(runId: string, project: string, baselines: readonly string[] = []): HeddleError {
+/** Returns the error for a run that a project does not have, with the nearest names of baselines and evaluations. */
+export async function unknownRun(
+  runId: string,
+  project: string,
+  service: ServiceClient,
+  baselines: readonly string[] = [],
+): Promise<HeddleError> {
+  const next = 'Call read_evaluation with one of them for its runs.';
+  const evaluations = await nearestEvaluations(runId, project, service, next);
   return new HeddleError({
     code: 'not_found',
     message: `Project ${project} has no run ${JSON.stringify(shortName(runId))}.`,
-    hint: `${nearestSentence('baselines', runId, baselines)} Call read_evaluation with the name of an evaluation for its runs.`.trim(),
+    hint: `${nearestSentence('baselines', runId, baselines)} ${evaluations}`.trim(),
   });
 }
 

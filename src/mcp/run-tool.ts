@@ -86,7 +86,8 @@ export async function runTool(
         return tool.run(usedArgs, given);
       };
       const result = await runOnNamedQueue({ ...tool, run }, input, context);
-      const data = tool.hasTimes ? { ...result, now: service.facts.now() } : result;
+      const hasTimes = typeof tool.hasTimes === 'function' ? tool.hasTimes(result) : tool.hasTimes;
+      const data = hasTimes ? { ...result, now: service.facts.now() } : result;
       const isSample = readsSample(listed, input, options);
       // The result of a change is returned however late, and so is one that lacks parts because a request took too long.
       const endsInTime = tool.hints.readOnlyHint && !service.missedDeadline;

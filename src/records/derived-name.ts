@@ -7,7 +7,13 @@ export function derivedName(name: string, { n, seed }: { n: number; seed: number
   return name.slice(0, maxNameChars - suffix.length) + suffix;
 }
 
-/** Returns whether an object has a name that {@link derivedName} gives. */
-export function isDerivedName(objectId: string): boolean {
-  return /-sample-\d+-seed-\d+$/.test(objectId);
+/** Returns whether an object has a name that {@link derivedName} gives: to a sample of the object of a name, if one is given. */
+export function isDerivedName(objectId: string, name?: string): boolean {
+  const [, n, seed] = /-sample-(\d+)-seed-(\d+)$/.exec(objectId) ?? [];
+  return (
+    n !== undefined && (name === undefined || objectId === derivedName(name, { n: Number(n), seed: Number(seed) }))
+  );
 }
+
+/** Description of the models that heddle stores for a run or a judge. */
+export const derivedModel = 'Stored by heddle for a run or a judge.';

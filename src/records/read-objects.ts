@@ -5,6 +5,7 @@ import type { ObjectVersion, StoredObject } from '../contract/objects.ts';
 import { objectIdOf, objectReference, parseReference, type Reference } from '../contract/references.ts';
 import { HeddleError, invalidArgument } from '../core/errors.ts';
 import { inBatches } from '../core/in-batches.ts';
+import { objectOrEmpty } from '../core/json/json-object.ts';
 
 /** Returns whether a version is a digest; otherwise it is `latest`, `vN` or an alias. */
 export function isDigest(version: string | undefined): boolean {
@@ -108,13 +109,13 @@ interface VersionsQuery {
   name?: string | undefined;
   /** Every version of one object instead of the newest of each. */
   versions?: boolean | undefined;
-  /** Leaves out objects by their names. */
-  isWanted?: ((objectId: string) => boolean) | undefined;
+  /** Leaves out objects. */
+  isWanted?: ((object: StoredObject) => boolean) | undefined;
   limit: number;
   offset: number;
 }
 
-/** Reads versions of a kind without their content, the newest first: the newest of each object, or all of one. */
+/** Reads versions of a kind without their content but the description of a model, the newest first: the newest of each object, or all of one. */
 export async function findVersions(
   kind: ObjectKind,
   project_id: string,
@@ -125,18 +126,22 @@ export async function findVersions(
   const filter = { ...isKind, ...(versions && name !== undefined ? { object_ids: [name] } : { latest_only: true }) };
   const read = async (page: { limit: number; offset: number }): Promise<StoredObject[]> => {
     const sort_by = [{ field: 'created_at', direction: 'desc' as const }];
-    const query = { project_id, filter, sort_by, metadata_only: true, ...page };
+    // The content of a stored model is small, and its description says whether heddle has stored it.
+    const query = { project_id, filter, sort_by, metadata_only: kind !== 'stored_model', ...page };
     const { objs } = await service.call('queryObjects', { body: query });
     return objs.map(
-      ({ object_id, version_index, digest, created_at, base_object_class: base, leaf_object_class: leaf }) => {
-        const about = { object_id, version_index, created_at, digest };
+      ({ object_id, version_index, digest, created_at, base_object_class: base, leaf_object_class: leaf, val }) => {
+        const { description } = objectOrEmpty(val);
+        const isSaid = typeof description === 'string' && description !== '';
+        const about = { object_id, version_index, created_at, digest, ...(isSaid && { description }) };
         return leaf && leaf !== base ? { ...about, class: leaf } : about;
       },
     );
   };
-  const matches = ({ object_id }: StoredObject): boolean => {
+  const matches = (object: StoredObject): boolean => {
+    const { object_id } = object;
     const hasThisName = name === undefined || (versions ? object_id === name : hasName(object_id, name));
-    return hasThisName && (isWanted === undefined || isWanted(object_id));
+    return hasThisName && (isWanted === undefined || isWanted(object));
   };
   const isSearch = isWanted !== undefined || (name !== undefined && !versions);
   return withFallback<StoredObject[]>(

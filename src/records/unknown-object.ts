@@ -1,13 +1,42 @@
 import type { ServiceClient } from '../client/service-client.ts';
 import type { BodyOf } from '../contract/endpoints.ts';
+import { splitProjectId } from '../contract/identifiers.ts';
 import type { ObjectVersion } from '../contract/objects.ts';
-import { formatReference, type Reference } from '../contract/references.ts';
+import { formatReference, objectIdOf, type Reference, referenceScheme } from '../contract/references.ts';
 import { HeddleError } from '../core/errors.ts';
 import { nearest, shortName } from '../text/names.ts';
+import { baseClasses, readNamedVersion } from './read-objects.ts';
 import { requireProject } from './require-project.ts';
 
 /** Objects among which the nearest are looked for, and versions of which there may be many. */
 const maxCandidates = 1000;
+
+/**
+ * Reads the newest version of the object with a name, and returns it with its reference.
+ * @throws HeddleError `not_found` with the nearest objects, `invalid_arguments` for an object of another kind than the given one.
+ */
+export async function readByName(
+  name: string,
+  project_id: string,
+  service: ServiceClient,
+  kind?: keyof typeof baseClasses,
+): Promise<{ version: ObjectVersion; reference: Reference }> {
+  const baseClass = kind && baseClasses[kind];
+  const version = await readNamedVersion(name, project_id, service);
+  const named = { scheme: referenceScheme, ...splitProjectId(project_id), kind: 'object' as const };
+  if (!version) {
+    throw await unknownObject({ ...named, name: objectIdOf(name), version: 'latest' }, service, baseClass);
+  }
+  if (baseClass === undefined || version.base_object_class === baseClass) {
+    const { object_id, digest } = version;
+    return { version, reference: { ...named, kind: kindOf(version), name: object_id, version: digest } };
+  }
+  throw new HeddleError({
+    code: 'invalid_arguments',
+    message: `${JSON.stringify(shortName(name))} is no ${kind} but a ${version.base_object_class ?? kindOf(version)}.`,
+    hint: `Call list_objects with kind ${kind} for references that fit.`,
+  });
+}
 
 /**
  * Returns the error for a reference that does not resolve; it names the versions of that object or else the nearest objects, of a

@@ -13,17 +13,11 @@ interface ModelCheck {
   project?: string;
 }
 
-/** A model that the service does not list, and a sentence about it with the nearest that it lists. */
-interface UnlistedModel {
-  model: string;
-  sentence: string;
-}
-
-/** Returns the first model that is not listed; undefined also where there is no list: without access to inference, the run will tell. */
-async function unlistedModel(
-  models: readonly string[],
-  { service, project }: ModelCheck,
-): Promise<UnlistedModel | undefined> {
+/**
+ * Returns a sentence about the first model that is not listed, with the nearest; undefined if there is none, and also where there is no
+ * list: without access to inference, the run will tell.
+ */
+async function unlistedModel(models: readonly string[], { service, project }: ModelCheck): Promise<string | undefined> {
   const { listedModels } = service.facts;
   if (models.every((model) => listedModels.has(model))) return undefined;
   try {
@@ -31,10 +25,13 @@ async function unlistedModel(
     const { data } = await service.withSignal(signal).call('listModels', {}, { project });
     const ids = data.map(({ id }) => id);
     for (const id of ids) listedModels.add(id);
-    const model = ids.length === 0 ? undefined : models.find((each) => !ids.includes(each));
+    if (ids.length === 0 || models.every((each) => ids.includes(each))) return undefined;
+    // Heddle's own service has the echo model in any case; the list of a model provider does not name it.
+    const known = (await knownProjects(service)) === undefined ? ids : [...new Set([...ids, echoModel])];
+    const model = models.find((each) => !known.includes(each));
     if (model === undefined) return undefined;
-    const nearest = nearestSentence('models', model, ids);
-    return { model, sentence: `Inference does not list the model ${shortName(model)}. ${nearest}` };
+    const nearest = nearestSentence('models', model, known);
+    return `Inference does not list the model ${shortName(model)}. ${nearest}`;
   } catch (error) {
     asServiceFailure(error, service);
     return undefined;
@@ -52,15 +49,11 @@ export async function checkModels(
   { consequence, confirm }: { consequence: string; confirm: boolean },
   check: ModelCheck,
 ): Promise<string | undefined> {
-  const first = await unlistedModel(models, check);
-  if (!first || (await knownProjects(check.service)) === undefined) return first?.sentence;
-  // The embedded service has the echo model in any case; the list of a model provider does not name it.
-  const others = models.filter((model) => model !== echoModel);
-  const unlisted = first.model === echoModel ? await unlistedModel(others, check) : first;
-  if (!unlisted || confirm) return unlisted?.sentence;
+  const sentence = await unlistedModel(models, check);
+  if (sentence === undefined || confirm || (await knownProjects(check.service)) === undefined) return sentence;
   throw new HeddleError({
     code: 'not_found',
-    message: `${consequence}. ${unlisted.sentence}`,
+    message: `${consequence}. ${sentence}`,
     hint: 'Use a model that is listed. If the user says that this one exists, call again with confirm; on the command line add --yes.',
     terminalHint: 'Use a model that is listed, or add --yes if this one exists.',
   });
@@ -69,7 +62,7 @@ export async function checkModels(
 /** Returns an error of inference; one that says that something does not exist has the nearest models, where the model is not listed. */
 export async function withNearestModel(error: unknown, model: string, check: ModelCheck): Promise<unknown> {
   if (!(error instanceof HeddleError) || error.code !== 'not_found') return error;
-  const unlisted = await unlistedModel([model], check);
-  if (!unlisted) return error;
-  return new HeddleError({ ...error, message: `${error.message} ${unlisted.sentence}`, cause: error });
+  const sentence = await unlistedModel([model], check);
+  if (sentence === undefined) return error;
+  return new HeddleError({ ...error, message: `${error.message} ${sentence}`, cause: error });
 }

@@ -53,14 +53,15 @@ const cutMark = /…\[\+(\d+) characters\]$/;
 const maxMarkChars = 40;
 
 /**
- * Cuts a value to `maxChars` characters and appends how many are missing, with those that were cut off before. A value that
- * is not a string is returned unchanged if its JSON is short enough. Otherwise a list loses entries, and anything else becomes cut
- * JSON text.
+ * Cuts a value to about `maxChars` characters and says how many are missing, with those that were cut off before. A value that
+ * is not a string is returned unchanged if its JSON is short enough. Otherwise a list loses entries and of an object the longest members
+ * are cut; only one with more names than fit becomes cut JSON text.
  */
 export function cutValue(value: unknown, maxChars: number): unknown {
   const text = typeof value === 'string' ? value : JSON.stringify(value);
   if (text === undefined || text.length <= maxChars) return value;
-  return Array.isArray(value) ? cutList(value, maxChars) : cutText(text, maxChars);
+  if (Array.isArray(value)) return cutList(value, maxChars);
+  return isJsonObject(value) ? cutObject(value, maxChars) : cutText(text, maxChars);
 }
 
 function cutText(text: string, maxChars: number): string {
@@ -85,7 +86,7 @@ function cutList(list: readonly unknown[], maxChars: number): unknown[] {
   for (const entry of isTalk ? entries.toReversed() : entries) {
     const chars = (JSON.stringify(entry) ?? 'null').length + 1;
     if (chars > left && kept.length > 0) break;
-    kept.push(chars > left ? cutEntry(entry, left) : entry);
+    kept.push(cutValue(entry, left));
     left -= chars;
   }
   const before = list.filter(isMark).reduce((sum, mark) => sum + Number(entriesMark.exec(mark)![1]), 0);
@@ -94,22 +95,16 @@ function cutList(list: readonly unknown[], maxChars: number): unknown[] {
   return isTalk ? [...mark, ...kept.reverse()] : [...kept, ...mark];
 }
 
-/** Cuts an entry of a list: of an object each long text, unless its other members are too long. */
-function cutEntry(entry: unknown, maxChars: number): unknown {
-  const text = typeof entry === 'string' ? entry : JSON.stringify(entry);
-  if (!isJsonObject(entry)) return cutText(text, maxChars);
-  const members = Object.entries(entry).map(([name, value]) => ({ name, value, json: JSON.stringify(value) ?? '' }));
+/** Cuts the members of an object that are too long to an equal share, unless the others leave no room. */
+function cutObject(value: Members, maxChars: number): unknown {
+  const members = Object.entries(value).map(([name, member]) => ({ name, member, json: JSON.stringify(member) ?? '' }));
+  const text = JSON.stringify(value);
   const long = members.filter(({ json }) => json.length > maxChars / (2 * members.length));
   const others = text.length - long.reduce((sum, { json }) => sum + json.length, 0);
   const share = Math.floor((maxChars - others) / Math.max(long.length, 1)) - maxMarkChars;
   if (share < 1) return cutText(text, maxChars);
   return Object.fromEntries(
-    members.map((member) => [
-      member.name,
-      long.includes(member) && member.json.length > share
-        ? cutText(typeof member.value === 'string' ? member.value : member.json, share)
-        : member.value,
-    ]),
+    members.map((each) => [each.name, long.includes(each) ? cutValue(each.member, share) : each.member]),
   );
 }
 

@@ -9,7 +9,7 @@ import { ownMember } from '../core/json/member-at.ts';
 import { commonestOf } from '../core/statistics/count-each.ts';
 import { rounded } from '../core/statistics/rounded.ts';
 import { judgeSentence, storeCalibration } from '../evaluations/calibrations.ts';
-import { readScorersOf } from '../evaluations/evaluation-plan.ts';
+import { modelsOf, readScorersOf } from '../evaluations/evaluation-plan.ts';
 import { findScorer } from '../evaluations/find-scorers.ts';
 import { cancellingRun, followRun, lookUntil, timeLimitOf } from '../evaluations/follow-run.ts';
 import {
@@ -32,6 +32,7 @@ import { readAllItems } from '../queues/read-items.ts';
 import { requireField } from '../queues/require-field.ts';
 import { requireQueue } from '../queues/require-queue.ts';
 import { readCalls } from '../records/read-calls.ts';
+import { checkModels } from '../records/unlisted-model.ts';
 import { cutValue } from '../text/call-values.ts';
 import { cell, compactTable, escapeInvisible } from '../text/compact-table.ts';
 import { shortName } from '../text/names.ts';
@@ -83,7 +84,7 @@ const output = z.object({
     })
     .optional()
     .describe('Part to improve the prompt on.'),
-  judge_requests: z.int().describe('Requests sent, or with dry_run to send at most.'),
+  judge_requests: z.int().describe('Without those repeated because a reply did not fit.'),
   kept: z.int().optional().describe('Scores that were kept from before.'),
   run_id: z.string().optional(),
   next: z.string().optional(),
@@ -103,7 +104,10 @@ Example: {"scorer":"Helpful","queue_id":"support-triage","field":"helpful"}`,
   input,
   output,
 
-  async run({ scorer, queue_id, field, expected, held_out, dry_run, confirm, ...query }, context): Promise<Calibrated> {
+  async run(
+    { scorer, queue_id, field, expected, held_out, dry_run, confirm = false, ...query },
+    context,
+  ): Promise<Calibrated> {
     const project = projectOf(query, context);
     const { service } = context;
     const guidelines = guidelinesVersion(await requireQueue(queue_id, project, service));
@@ -120,8 +124,11 @@ Example: {"scorer":"Helpful","queue_id":"support-triage","field":"helpful"}`,
     const missing = callIds.filter((id) => !kept.has(id));
     const judges = runnable ? (await readScorersOf([reference], service)).judges : [];
     const requests = missing.length * judges.length;
+    const models = requests === 0 ? [] : modelsOf(judges);
+    const unlisted = await checkModels(models, { consequence: 'Nothing was asked', confirm }, context);
     const facts = { scorer_ref: reference, judge_requests: requests, ...(kept.size > 0 && { kept: kept.size }) };
     const warnings = warningsOf(values, heldOut, undecided, guidelines);
+    if (unlisted !== undefined) warnings.push(unlisted);
     if (dry_run) {
       const parts = { held_out: { n: heldOut }, tuning: { n: callIds.length - heldOut } };
       return { status: 'dry_run', ...facts, ...parts, ...(warnings.length > 0 && { warnings }) };

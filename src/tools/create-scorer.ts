@@ -13,6 +13,7 @@ import { compileLinearPattern } from '../core/linear-pattern.ts';
 import { comparisonWarning } from '../evaluations/comparison-warning.ts';
 import { findScorers } from '../evaluations/find-scorers.ts';
 import { fieldSchema } from '../queues/queue-fields.ts';
+import { derivedModel } from '../records/derived-name.ts';
 import { objectName } from '../records/object-name.ts';
 import { versionsOfName } from '../records/read-objects.ts';
 import { checkModels } from '../records/unlisted-model.ts';
@@ -251,7 +252,7 @@ async function scorerOf(
     const message = { role: 'system', content, name: null, function_call: null, tool_call_id: null };
     const default_params = { messages_template: [message], response_format: 'json_object' };
     return modelOf(
-      { object_id, val: { name: object_id, llm_model_id: model, default_params } },
+      { object_id, val: { name: object_id, description: derivedModel, llm_model_id: model, default_params } },
       isStored,
       project_id,
       context,

@@ -1,7 +1,8 @@
 import * as z from 'zod';
 import { splitProjectId } from '../contract/identifiers.ts';
+import type { StoredObject } from '../contract/objects.ts';
 import { formatReference, referenceScheme } from '../contract/references.ts';
-import { isDerivedName } from '../records/derived-name.ts';
+import { derivedModel, isDerivedName } from '../records/derived-name.ts';
 import { findVersions } from '../records/read-objects.ts';
 import { pageArguments, pageMembers, pagePosition, pluralize, renderPage } from '../text/page.ts';
 import { defineTool, projectArgument, projectOf } from './definition/tool.ts';
@@ -28,10 +29,14 @@ const output = z.object({
     .array(z.record(z.string(), z.unknown()))
     .describe('Entries. Pass reference to other tools, or id to inference as model.'),
   ...pageMembers,
+  total: z.int().optional().describe('Matches, on an empty page.'),
   left_out: z.int().optional(),
 });
 
 type ObjectPage = z.output<typeof output>;
+
+/** Objects that are counted for a page past the end. */
+const maxCounted = 5000;
 
 const columns = ['reference', 'id', 'object_id', 'class', 'version_index', 'name', 'description', 'created_at'];
 
@@ -47,24 +52,29 @@ Example: {"kind":"dataset"}`,
   output,
   hasTimes: true,
 
-  async run({ kind, name, versions, limit, offset = 0, ...query }, context): Promise<ObjectPage> {
+  async run({ kind, name, versions, limit, offset = 0, ...args }, context): Promise<ObjectPage> {
     const { service } = context;
     if (kind === 'model') {
       const { data } = await service.call('listModels', {}, { project: context.project });
       const found = data.filter(({ id }) => name === undefined || id.toLowerCase().includes(name.toLowerCase()));
       const models = found.slice(offset, offset + limit);
-      return { kind, objects: models, ...pagePosition(offset, models.length, found.length > offset + limit) };
+      const position = pagePosition(offset, models.length, found.length > offset + limit);
+      return { kind, objects: models, ...position, ...(models.length === 0 && { total: found.length }) };
     }
-    const project = projectOf(query, context);
+    const project = projectOf(args, context);
     const derived = new Set<string>();
-    const isWanted = (objectId: string): boolean => {
-      if (isDerivedName(objectId)) derived.add(objectId);
-      return !derived.has(objectId);
+    const isWanted = ({ object_id, description }: StoredObject): boolean => {
+      if (isDerivedName(object_id) || description === derivedModel) derived.add(object_id);
+      return !derived.has(object_id);
     };
-    const leavesOut = name === undefined && ['dataset', 'evaluation'].includes(kind);
+    const leavesOut = name === undefined && ['dataset', 'evaluation', 'stored_model'].includes(kind);
     // Asking for one object more than needed tells whether there is a next page.
-    const page = { name, versions, limit: limit + 1, offset, ...(leavesOut && { isWanted }) };
-    const found = await findVersions(kind, project, page, context.service);
+    const query = { name, versions, ...(leavesOut && { isWanted }) };
+    const found = await findVersions(kind, project, { ...query, limit: limit + 1, offset }, service);
+    const isPastEnd = found.length === 0 && offset > 0;
+    const all = isPastEnd
+      ? await findVersions(kind, project, { ...query, limit: maxCounted, offset: 0 }, service)
+      : found;
     const objects = found
       .slice(0, limit)
       .map(({ digest, ...object }) => ({ reference: referenceTo(object.object_id, digest, kind, project), ...object }));
@@ -72,16 +82,19 @@ Example: {"kind":"dataset"}`,
       kind,
       objects,
       ...pagePosition(offset, objects.length, found.length > limit),
+      ...(objects.length === 0 && { total: all.length }),
       ...(derived.size > 0 && { left_out: derived.size }),
     };
   },
 
-  render({ kind, objects, offset, next_offset, left_out }: ObjectPage) {
+  render({ kind, objects, offset, next_offset, total, left_out }: ObjectPage) {
     const others =
       left_out === undefined
         ? ''
-        : ` ${pluralize(left_out, 'object')} that runs of samples made left out; name "-sample-" finds them.`;
-    if (objects.length === 0) return `No ${kind}s at offset ${offset}.${others}`;
+        : kind === 'stored_model'
+          ? ` ${pluralize(left_out, 'model')} that runs and judges stored left out; a part of its name finds one.`
+          : ` ${pluralize(left_out, 'object')} that runs of samples made left out; name "-sample-" finds them.`;
+    if (objects.length === 0) return `No ${kind}s at offset ${offset}: ${total} match.${others}`;
     const summary = `${pluralize(objects.length, kind)} from offset ${offset}.${others}`;
     return renderPage(summary, objects, columns, next_offset);
   },

@@ -110,11 +110,15 @@ Example: {"evaluation":"Support answers"}`,
     const runs = [...found].sort((a, b) => ((a.started_at ?? '') < (b.started_at ?? '') ? 1 : -1));
     if (!compare) return listRuns(runs, args, project, context);
     const finished = runs.filter(({ status }) => status !== 'running');
-    const [newer, older] = finished;
-    if (newer && older) return readRuns([older, newer], args, project, context);
+    // A run of a sample has other rows than a run of the whole.
+    const earlierOf = (run: EvaluationRun, index: number): EvaluationRun | undefined =>
+      finished.slice(index + 1).find((other) => nameOf(other) === nameOf(run));
+    const newer = finished.find(earlierOf);
+    const older = newer && earlierOf(newer, finished.indexOf(newer));
+    if (older) return readRuns([older, newer], args, project, context);
     throw new HeddleError({
       code: 'not_found',
-      message: `Nothing can be compared: the evaluation has ${pluralize(finished.length, 'finished run')}.`,
+      message: `Nothing can be compared: the evaluation has ${pluralize(finished.length, 'finished run')}${finished.length > 1 ? ', each on other rows' : ''}.`,
       hint: 'Run it with run_evaluation, or pass run_ids of two runs of any evaluations.',
     });
   },
@@ -183,7 +187,7 @@ async function knownRuns(ids: readonly string[], project: string, context: ToolC
   for (const name of wanted.filter((id) => !runs.has(id))) {
     const id = await findBaseline(name, evaluations, project, context.service);
     const run = (await findRuns([id], project, context)).get(id);
-    if (!run) throw unknownRun(name, project);
+    if (!run) throw await unknownRun(name, project, context.service);
     runs.set(name, run);
   }
   return [...new Map(wanted.map((id) => [runs.get(id)!.evaluation_run_id, runs.get(id)!])).values()];
@@ -206,6 +210,10 @@ async function findRuns(
       ? found
       : await withSdkRuns(found, { call_ids: missing }, { project, limit: missing.length, service });
   return new Map(all.map((run) => [run.evaluation_run_id, run]));
+}
+
+function nameOf({ evaluation }: EvaluationRun): string {
+  return nameInReference(evaluation ?? '');
 }
 
 /** Lists runs with the figures that the service computes. */

@@ -2,12 +2,18 @@ import * as z from 'zod';
 import { withFallback } from '../client/with-fallback.ts';
 import type { ObjectVersion } from '../contract/objects.ts';
 import { findPlaceholders } from '../contract/prompts.ts';
-import { formatReference, type PartReference, parsePartReference, parseReference } from '../contract/references.ts';
+import {
+  formatReference,
+  type PartReference,
+  parsePartReference,
+  parseReference,
+  type Reference,
+} from '../contract/references.ts';
 import { parseScorer } from '../contract/scorers.ts';
 import { HeddleError } from '../core/errors.ts';
 import { isJsonObject } from '../core/json/json-object.ts';
 import { readVersion } from '../records/read-objects.ts';
-import { unknownObject } from '../records/unknown-object.ts';
+import { readByName, unknownObject } from '../records/unknown-object.ts';
 import { cutMembers, cutValue } from '../text/call-values.ts';
 import { cell, escapeInvisible } from '../text/compact-table.ts';
 import { pageArguments, pagePosition, pluralize, renderPage, withFirstRows } from '../text/page.ts';
@@ -15,7 +21,11 @@ import { isEmptyValue } from '../text/show-rows.ts';
 import { defineTool, type ToolContext } from './definition/tool.ts';
 
 const input = z.strictObject({
-  ref: z.string().min(1).max(1000).describe('Reference to an object, also with :latest, or to a part of one.'),
+  ref: z
+    .string()
+    .min(1)
+    .max(1000)
+    .describe('Name of an object, or reference to it, also with :latest, or to a part of it.'),
   limit: pageArguments.limit.default(20).describe('Maximum number of rows of a dataset.'),
   offset: pageArguments.offset,
 });
@@ -64,17 +74,14 @@ Example: {"ref":"weave:///demo/support/object/tickets:latest"}`,
     const reference = parseReference(ref);
     const page = { limit, offset };
     if (reference?.kind === 'table') return { ref, kind: 'table', ...(await readRows(ref, page, context)) };
+    if (!ref.includes('://') && context.project !== undefined) {
+      const named = await readByName(ref, context.project, context.service);
+      return readWhole(named.version, named.reference, page, context);
+    }
     if (reference?.kind !== 'object' && reference?.kind !== 'op') throw noReference(ref, reference?.kind === 'call');
     const version = await readVersion(reference, context.service);
     if (!version) throw await unknownObject(reference, context.service);
-    return {
-      ref: formatReference({ ...reference, version: version.digest }),
-      kind: kindOf(version),
-      version_index: version.version_index,
-      ...(version.is_latest != null && { is_latest: version.is_latest === 1 }),
-      ...(version.created_at && { created_at: version.created_at }),
-      ...(await contentOf(version, page, context)),
-    };
+    return readWhole(version, reference, page, context);
   },
 
   render({ ref, kind, version_index, is_latest, val, variables, rows, row_count, offset = 0, next_offset }) {
@@ -130,6 +137,23 @@ function noReference(ref: string, isCall: boolean): HeddleError {
     ],
     statedDetails: 0,
   });
+}
+
+/** Returns a version of an object, of a dataset a page of its rows. */
+async function readWhole(
+  version: ObjectVersion,
+  reference: Reference,
+  page: { limit: number; offset: number },
+  context: ToolContext,
+): Promise<ReadObject> {
+  return {
+    ref: formatReference({ ...reference, version: version.digest }),
+    kind: kindOf(version),
+    version_index: version.version_index,
+    ...(version.is_latest != null && { is_latest: version.is_latest === 1 }),
+    ...(version.created_at && { created_at: version.created_at }),
+    ...(await contentOf(version, page, context)),
+  };
 }
 
 /** Reads a part of an object, such as a row of a dataset. */

@@ -17,6 +17,7 @@ import { comparisonWarning } from '../evaluations/comparison-warning.ts';
 import {
   type DatasetRows,
   drawRows,
+  modelsOf,
   planOf,
   type RowSample,
   type RunPlan,
@@ -42,8 +43,10 @@ import { figuresOf } from '../evaluations/score-figures.ts';
 import { readAllItems } from '../queues/read-items.ts';
 import { findQueueId } from '../queues/require-queue.ts';
 import { type CallsFilterArgument, callsFilterArgument, selectCalls } from '../records/calls-query.ts';
-import { derivedName } from '../records/derived-name.ts';
+import { derivedModel, derivedName } from '../records/derived-name.ts';
+import { baseClasses, readNamedVersion } from '../records/read-objects.ts';
 import { knownProjects } from '../records/require-project.ts';
+import { requireMatchable } from '../records/unknown-operation.ts';
 import { checkModels } from '../records/unlisted-model.ts';
 import { cell } from '../text/compact-table.ts';
 import { pluralize } from '../text/page.ts';
@@ -190,6 +193,7 @@ Example: {"evaluation":"Support answers","model":"heddle/echo","prompt":"Answer 
   hints: { readOnlyHint: false, destructiveHint: false, idempotentHint: false, openWorldHint: true },
   input,
   output,
+  hasTimes: true,
 
   async run(call, context) {
     const {
@@ -259,14 +263,22 @@ Example: {"evaluation":"Support answers","model":"heddle/echo","prompt":"Answer 
   isIncomplete: ({ status }) => status !== 'complete' && status !== 'dry_run',
 
   render(result: RunResult) {
-    const { run_id, status, rows = 0, model_requests = 0, judge_requests = 0, estimated_tokens = 0 } = result;
-    const { dataset_rows, next, warnings = [], evaluation_ref, model_ref, baseline, detectable = 1 } = result;
+    const { run_id, status, rows = 0, model_requests = 0, judge_requests = 0, estimated_tokens } = result;
+    const { dataset_rows, next, warnings = [], evaluation_ref, model_ref, baseline, detectable } = result;
+    const tokens =
+      estimated_tokens === undefined
+        ? '. How many tokens these take is not known before.'
+        : `, about ${estimated_tokens} tokens. ${estimate}`;
     const drawn = dataset_rows === undefined ? '' : ` (a sample of ${dataset_rows} rows)`;
     const lines =
       run_id === undefined
         ? [
-            `Nothing was started (${status}). ${pluralize(rows, 'row')}${drawn}: ${requestsOf({ model_requests, judge_requests })}, about ${estimated_tokens} tokens. ${estimate}`,
-            `Against another run, so many rows show a difference of ${rounded(100 * detectable, 1)} points; a smaller one only if few rows change.`,
+            `Nothing was started (${status}). ${pluralize(rows, 'row')}${drawn}: ${requestsOf({ model_requests, judge_requests })}${tokens}`,
+            ...(detectable === undefined
+              ? []
+              : [
+                  `Against another run, so many rows show a difference of ${rounded(100 * detectable, 1)} points; a smaller one only if few rows change.`,
+                ]),
           ]
         : [
             ...renderRuns([{ ...result, run_id }]),
@@ -315,11 +327,13 @@ async function scoreOutputs(
       hint: 'Pass scorers: names or references that list_objects with kind scorer returns.',
     });
   }
-  const read = await readScorersOf(scorer_refs, service);
+  const { judges } = await readScorersOf(scorer_refs, service);
+  const unlisted = await checkModels(modelsOf(judges), { consequence: 'Nothing was started', confirm }, context);
+  const warnings = unlisted === undefined ? {} : { warnings: [unlisted] };
   const callIds = calls && (await callIdsOf(calls, project, context));
   const rows = callIds?.length ?? (await countPredictions(run_id!, project, context));
-  const plan = { rows, model_requests: 0, judge_requests: rows * read.judges.length };
-  if (dry_run) return { status: 'dry_run', ...plan };
+  const plan = { rows, model_requests: 0, judge_requests: rows * judges.length };
+  if (dry_run) return { status: 'dry_run', ...plan, ...warnings };
   if (!confirm) {
     requireConsentTo(
       plan,
@@ -337,7 +351,7 @@ async function scoreOutputs(
         })
       : client.call('rescoreEvaluation', { body: { ...request, source_evaluation_run_id: run_id! } });
   const started = await start(evaluation_ref, send, context);
-  return waitForScores(started, project, { predictions: rows }, context);
+  return waitForScores(started, project, { predictions: rows, ...warnings }, context);
 }
 
 type Requests = Pick<RunPlan, 'rows' | 'model_requests' | 'judge_requests'>;
@@ -382,7 +396,8 @@ async function waitForScores(
   facts: Partial<RunResult>,
   context: ToolContext,
 ): Promise<RunResult> {
-  const warnings = left_out_scorers?.map(({ scorer, reason }) => `Left out: ${scorer}, ${reason}`) ?? [];
+  const left = left_out_scorers?.map(({ scorer, reason }) => `Left out: ${scorer}, ${reason}`) ?? [];
+  const warnings = [...(facts.warnings ?? []), ...left];
   const all = { ...facts, ...(warnings.length > 0 && { warnings }) };
   if (call_id) return waitForRun(call_id, project, all, context, { isNew: true });
   return { status: 'running', ...all, next: 'The scores arrive as feedback on the calls.' };
@@ -397,7 +412,7 @@ async function readRun(run: string, project: string, { service }: ToolContext) {
     service.call('listEvaluationRuns', { path: splitProjectId(project), query: { evaluation_run_ids: [id] } });
   const [found] = await list(run);
   const [named] = found ? [found] : await list(await findBaseline(run, [], project, service));
-  if (!named) throw unknownRun(run, project);
+  if (!named) throw await unknownRun(run, project, service);
   return named;
 }
 
@@ -425,6 +440,7 @@ async function callIdsOf(
         },
       });
   const callIds = found.map((one) => ('call_id' in one ? String(one.call_id) : one.id));
+  if (callIds.length === 0 && filter) await requireMatchable(checkedFilter(filter), project, service);
   const fault = callIds.length === 0 ? 'No call matches' : `More than ${maxScoredCalls} calls match`;
   if (callIds.length > 0 && callIds.length <= maxScoredCalls) return callIds;
   throw invalidArgument('calls', {
@@ -491,9 +507,15 @@ async function prepare(
 ): Promise<PreparedRun> {
   const isStoredModel = parseReference(model) !== undefined;
   const argument = isStoredModel ? 'model' : prompt === undefined ? 'messages' : 'prompt';
-  const { messages: template, modelId = model } = isStoredModel
+  const {
+    messages: template,
+    modelId = model,
+    warning,
+  }: Awaited<ReturnType<typeof readPrompt>> & { modelId?: string } = isStoredModel
     ? await readTemplate(model, 'model', context.service)
-    : { messages: messages ?? (await promptMessages(prompt!, context)) };
+    : messages
+      ? { messages }
+      : await readPrompt(prompt!, found.projectId, context);
   const [whole, scorers] = await Promise.all([
     readDataset(found, context.service),
     readScorers(found, context.service),
@@ -509,13 +531,14 @@ async function prepare(
   const dataset = sample ? await drawRows(whole, sample) : whole;
   await checkPlaceholders({ messages: template, argument }, scorers, dataset);
   const unlisted = await checkModels(
-    [modelId, ...scorers.judges.flatMap((judge) => judge.modelId ?? [])],
+    [modelId, ...modelsOf(scorers.judges)],
     { consequence: 'Nothing was started', confirm },
     context,
   );
   const trials = trialsOf(found);
   const { unknown, comparisons } = scorers;
   const warnings = [
+    ...(warning === undefined ? [] : [warning]),
     ...(unknown.length === 0
       ? []
       : [`heddle cannot run ${pluralize(unknown.length, 'scorer')}: ${unknown.join(', ')}.`]),
@@ -536,9 +559,23 @@ async function prepare(
   };
 }
 
-async function promptMessages(prompt: string, context: ToolContext): Promise<unknown[]> {
-  if (parseReference(prompt) === undefined) return [{ role: 'user', content: prompt }];
-  return (await readTemplate(prompt, 'prompt', context.service)).messages;
+/** Longest text that is looked up as the name of a prompt. */
+const maxNameChars = 128;
+
+/** Returns the messages of a stored prompt, by its reference or its name, or else the text as a message of the user. */
+async function readPrompt(
+  prompt: string,
+  project: string,
+  { service }: ToolContext,
+): Promise<{ messages: unknown[]; warning?: string }> {
+  if (parseReference(prompt)) return readTemplate(prompt, 'prompt', service);
+  const canBeName = prompt.length <= maxNameChars && !/[{}\n]/.test(prompt);
+  const stored = canBeName ? await readNamedVersion(prompt, project, service) : undefined;
+  if (stored?.base_object_class !== baseClasses.prompt) return { messages: [{ role: 'user', content: prompt }] };
+  const reference = objectReference(project, stored.object_id, stored.digest);
+  const { messages } = await readTemplate(reference, 'prompt', service);
+  const warning = `${JSON.stringify(prompt)} is the stored prompt ${reference}, which is used; pass messages to send these words themselves.`;
+  return { messages, warning };
 }
 
 /** Returns the evaluation to run: with a sample one on a dataset of its rows, which is stored as well. */
@@ -581,6 +618,7 @@ async function storeModel(
   const object_id = model.replaceAll(/[^\p{L}\p{N}_.-]/gu, '-').slice(0, 128);
   const val = {
     name: model,
+    description: derivedModel,
     llm_model_id: model,
     default_params: { messages_template: await withoutSecrets(messages), response_format: 'text' },
     ...classMembers('Model', llmModelClass),
@@ -628,11 +666,15 @@ async function waitForRun(
   context.progress({ done: 0, unit: 'predictions', run_id });
   const isTimeUp = timeLimitOf(service);
   try {
-    return await cancellingRun({ project_id: project, call_id: run_id }, service, async () => {
+    const result = await cancellingRun({ project_id: project, call_id: run_id }, service, async () => {
       const status = await followRun(run_id, project, context, { isNew, isTimeUp });
-      if (status.code === 'not_found' && !isNew) throw unknownRun(run_id, project);
-      return resultOf(run_id, project, status, facts, context);
+      const isUnknown = status.code === 'not_found' && !isNew;
+      return isUnknown ? undefined : resultOf(run_id, project, status, facts, context);
     });
+    if (result) return result;
+    const named = await findBaseline(run_id, [], project, service);
+    if (named === run_id) throw await unknownRun(run_id, project, service);
+    return waitForRun(named, project, facts, context);
   } catch (error) {
     if (service.signal?.aborted || !(error instanceof HeddleError) || !isNew) throw error;
     const message = `The run ${run_id} was started, but could not be followed; call again with this run_id. ${error.message}`;

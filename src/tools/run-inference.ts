@@ -1,17 +1,20 @@
 import * as z from 'zod';
 import { inferencePath } from '../contract/identifiers.ts';
 import { type InferenceResponse, inferenceRequest } from '../contract/inference.ts';
+import { formatReference } from '../contract/references.ts';
 import { shapeWithoutNull } from '../contract/shape-without-null.ts';
 import { ownMember } from '../core/json/member-at.ts';
+import { readByName } from '../records/unknown-object.ts';
 import { withNearestModel } from '../records/unlisted-model.ts';
 import { cutValue } from '../text/call-values.ts';
-import { defineTool } from './definition/tool.ts';
+import { defineTool, type ToolContext } from './definition/tool.ts';
 
 const objects = z.array(z.looseObject({}));
 const strings = z.array(z.string());
 
 /** Members for which the interface takes any value; several clients need the type of each argument. */
 const typedMembers = {
+  prompt: z.string().optional().describe('Name of a stored prompt, or reference.'),
   messages: objects.optional(),
   timeout: z.number().optional().describe('Seconds.'),
   stop: z.union([z.string(), strings]).optional(),
@@ -35,6 +38,15 @@ const output = z.object({
 });
 
 type InferenceResult = z.output<typeof output>;
+
+/** Returns the reference to a prompt that is named; nothing for a reference, and without a project. */
+async function namedPrompt(
+  prompt: string | undefined,
+  { project, service }: ToolContext,
+): Promise<{ prompt?: string }> {
+  if (prompt === undefined || prompt.includes('://') || project === undefined) return {};
+  return { prompt: formatReference((await readByName(prompt, project, service, 'prompt')).reference) };
+}
 
 /** Members of a chat completion that the text shows. */
 const chatCompletion = z.looseObject({
@@ -63,7 +75,8 @@ Example: {"model":"heddle/echo","prompt":"weave:///demo/support/object/triage:la
   input,
   output,
 
-  async run({ path, ...request }, context) {
+  async run({ path, ...args }, context) {
+    const request = { ...args, ...(await namedPrompt(args.prompt, context)) };
     const response = await context.service
       .call(
         'runInference',

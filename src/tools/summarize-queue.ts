@@ -29,7 +29,7 @@ import { cell, compactTable } from '../text/compact-table.ts';
 import { shortName } from '../text/names.ts';
 import { pageArguments, pluralize } from '../text/page.ts';
 import { renderAgreement } from '../text/render-agreement.ts';
-import { defineTool, projectArgument, projectOf, queueArgument } from './definition/tool.ts';
+import { defineTool, mentionsTime, projectArgument, projectOf, queueArgument } from './definition/tool.ts';
 
 const input = z.strictObject({
   queue_id: queueArgument.describe('Id or name of the queue.'),
@@ -70,6 +70,7 @@ Example: {"queue_id":"support-triage","by":["operation","state"]}`,
   hints: { readOnlyHint: true, destructiveHint: false, idempotentHint: true, openWorldHint: false },
   input,
   output,
+  hasTimes: mentionsTime,
 
   async run({ queue_id, by, filter: given = {}, limit, offset, ...query }, context): Promise<Summary> {
     const queue = { ...context, id: queue_id, project: projectOf(query, context) };

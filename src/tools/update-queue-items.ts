@@ -12,7 +12,7 @@ import { errorMember } from '../records/error-member.ts';
 import { cell, compactTable } from '../text/compact-table.ts';
 import { pluralize } from '../text/page.ts';
 import { type ConsentRequest, maxUnconfirmed, requireConsent } from './definition/require-consent.ts';
-import { defineTool, projectArgument, projectOf, queueArgument } from './definition/tool.ts';
+import { defineTool, mentionsTime, projectArgument, projectOf, queueArgument } from './definition/tool.ts';
 
 const valuesByField = z.record(
   z.string().regex(/^[\p{L}\p{N}_.-]{1,128}$/u, 'must be letters, digits, . _ or -'),
@@ -83,6 +83,7 @@ With filter: {"queue_id":"support-triage","filter":{"call_op_name":"support.esca
   hints: { readOnlyHint: false, destructiveHint: true, idempotentHint: true, openWorldHint: false },
   input,
   output,
+  hasTimes: mentionsTime,
 
   async run(args, context): Promise<UpdateResult> {
     const { queue_id, as_of, expected_state, dry_run = false, confirm = false, by_user } = args;

@@ -135,6 +135,19 @@ describe('calibrate_scorer', () => {
     expect(unknown.error.message).toContain('No judgement is by "nobody"');
   });
 
+  it('refuses a judge whose model is not listed before anything is asked, in a dry run too', async () => {
+    const heddle = await connect();
+    await heddle.judgeCalls(isGood);
+    await heddle.call('create_scorer', { name: 'Fair', kind: 'llm_judge', model: 'judg', prompt: '{output}' });
+    for (const dry_run of [true, false]) {
+      const { error } = await heddle.call('calibrate_scorer', { ...calibration, scorer: 'Fair', dry_run });
+      expect(error.message).toBe(
+        'Nothing was asked. Inference does not list the model judg. The nearest models are judge, small, heddle/echo.',
+      );
+    }
+    expect(heddle.asked).toHaveLength(0);
+  });
+
   it('asks the user before more than 100 requests', async () => {
     const heddle = await connect({ calls: 102 });
     await heddle.judgeCalls(isGood, [...Array(100).keys()]);

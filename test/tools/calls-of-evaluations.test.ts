@@ -83,13 +83,48 @@ describe('a run', () => {
     expect(found.objects).toMatchObject([{ object_id: 'answers-sample-2-seed-0' }]);
   });
 
+  it('of a sample is among the runs of its evaluation, and its models are left out of lists', async () => {
+    const { runs } = await call('read_evaluation', { evaluation: 'Answers' });
+    expect(runs).toMatchObject([{ run_id: run.run_id, evaluation: 'answers-sample-2-seed-0' }]);
+    expect(await call('list_objects', { kind: 'stored_model' })).toMatchObject({ objects: [], left_out: 2 });
+    const whole = { evaluation: 'Answers', model: 'small', prompt: '{question}' };
+    await call('run_evaluation', whole);
+    const { error } = await call('read_evaluation', { evaluation: 'Answers', compare: true });
+    expect(error.message).toBe('Nothing can be compared: the evaluation has 2 finished runs, each on other rows.');
+    await call('run_evaluation', { ...whole, prompt: 'Now: {question}' });
+    const { comparisons } = await call('read_evaluation', { evaluation: 'Answers', compare: true });
+    expect(comparisons).toMatchObject([{ shared_rows: 3 }]);
+  });
+
+  it('uses the stored prompt whose name is the prompt, and says so', async () => {
+    await call('create_prompt', { name: 'Kind answer', text: 'Answer kindly: {question}' });
+    const dry = { ...evaluated, prompt: 'Kind answer', dry_run: true };
+    expect((await call('run_evaluation', dry)).warnings).toEqual([
+      expect.stringMatching(
+        /^"Kind answer" is the stored prompt weave:\/\/\/demo\/support\/object\/kind_answer:\w+, which is used; pass messages to send these words themselves\.$/,
+      ),
+    ]);
+  });
+
+  it('says that tokens over recorded calls are not known before, and names the nearest operation', async () => {
+    const scored = { scorers: ['Good'], dry_run: true };
+    const { text, ...known } = await call('run_evaluation', { calls: { queue_id: 'support-triage' }, ...scored });
+    expect(text).toContain('12 to judges (12 in all). How many tokens these take is not known before.');
+    expect(known).not.toHaveProperty('estimated_tokens');
+    const { error } = await call('run_evaluation', { calls: { filter: { op_name: 'support.anser' } }, ...scored });
+    expect(error).toMatchObject({
+      code: 'not_found',
+      hint: expect.stringContaining('The nearest operations are support.answer'),
+    });
+  });
+
   it('warns of a prompt without a placeholder, and refuses a model that does not exist, in a dry run too', async () => {
     const dry = { ...evaluated, dry_run: true };
     expect((await call('run_evaluation', { ...dry, prompt: 'Hello' })).warnings).toEqual([
       'The messages have no {column} placeholder, so the model is asked the same for every row.',
     ]);
     expect((await call('run_evaluation', { ...dry, model: 'smal' })).error.message).toBe(
-      'Nothing was started. Inference does not list the model smal. The nearest models are small, judge.',
+      'Nothing was started. Inference does not list the model smal. The nearest models are small, judge, heddle/echo.',
     );
   });
 });
@@ -102,6 +137,9 @@ describe('run_inference beside a model provider', () => {
     expect((await call('run_inference', { model: 'heddle/echo', messages })).text).toContain('This is heddle/echo');
     const echoed = await call('run_evaluation', { ...evaluated, model: 'heddle/echo', sample: { n: 1 } });
     expect(echoed).toMatchObject({ status: 'complete', predictions: 1 });
+    expect((await call('run_evaluation', { ...evaluated, model: 'heddle/ecko' })).error.message).toBe(
+      'Nothing was started. Inference does not list the model heddle/ecko. The nearest models are heddle/echo, judge, small.',
+    );
     // Only the judge was asked.
     expect(model.asked.slice(asked).map(({ model: name }) => name)).toEqual(['judge']);
   });

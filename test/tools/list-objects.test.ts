@@ -27,8 +27,12 @@ describe('list_objects', () => {
     const { text } = await call('list_objects', { kind: 'scorer' });
     expect(text).toMatch(/^2 scorers from offset 0\. This is the last page\.\n/);
     expect(text).toContain('weave:///demo/support/object/names_label:');
-    expect((await call('list_objects', { kind: 'scorer', offset: 5 })).text).toMatch(/^No scorers at offset 5\.\n/);
-    expect((await call('list_objects', { kind: 'model', offset: 1 })).text).toMatch(/^No models at offset 1\.\nNow: /);
+    expect((await call('list_objects', { kind: 'scorer', offset: 5 })).text).toMatch(
+      /^No scorers at offset 5: 2 match\.\n/,
+    );
+    expect((await call('list_objects', { kind: 'model', offset: 1 })).text).toMatch(
+      /^No models at offset 1: 1 match\.\nNow: /,
+    );
   });
 
   it('shows what a service says of its models, members of its own last', async () => {
@@ -135,7 +139,12 @@ describe('list_objects', () => {
         one.object_id,
         one.class,
       ]);
-    expect(await classes('stored_model')).toEqual([['judge-model', 'LLMStructuredCompletionModel']]);
+    const models = await call('list_objects', { kind: 'stored_model' });
+    expect(models).toMatchObject({ objects: [], left_out: 1 });
+    expect(models.text).toContain(
+      'No stored_models at offset 0: 0 match. 1 model that runs and judges stored left out; a part of its name finds one.',
+    );
+    expect(await classes('stored_model', 'judge')).toEqual([['judge-model', 'LLMStructuredCompletionModel']]);
     expect(await classes('scorer', 'judge')).toEqual([['judge', 'LLMAsAJudgeScorer']]);
     expect(await classes('scorer', 'valid')).toEqual([['valid', 'HeddleScorer']]);
     expect((await call('list_objects', { kind: 'model', name: 'ECHO' })).objects).toMatchObject([

@@ -336,7 +336,12 @@ describe('read_evaluation', () => {
   });
 
   it.each([
-    [{ run_ids: ['none'] }, 'not_found', /has no run "none"/, /^Call read_evaluation with the name of an evaluation/],
+    [
+      { run_ids: ['none'] },
+      'not_found',
+      /has no run "none"/,
+      /^The nearest evaluations are .* Call read_evaluation with one of them for its runs\.$/,
+    ],
     [{ evaluation: 'Qualty' }, 'not_found', /no evaluation "Qualty"/, /nearest evaluations are quality/],
     [{ run_ids: [after], only: 'changed' }, 'invalid_arguments', /needs two run_ids/, /./],
     [{ run_ids: [after], evaluation: 'Quality' }, 'invalid_arguments', /either run_ids or evaluation/, /./],
@@ -450,12 +455,16 @@ describe('run_evaluation and read_evaluation on the embedded service', () => {
     });
     expect((await call('read_evaluation', { run_ids: ['Main'] })).error).toMatchObject({
       code: 'not_found',
-      hint: 'The nearest baselines are main. Call read_evaluation with the name of an evaluation for its runs.',
+      hint: 'The nearest baselines are main. The nearest evaluations are quality, capitals, capitals-sample-2-seed-0. Call read_evaluation with one of them for its runs.',
     });
     expect((await call('run_evaluation', { ...args, baseline: 'no name' })).baseline).toBe('no name');
     expect(await call('run_evaluation', { run_id: 'no name', only: 'errors', dry_run: true })).toMatchObject({
       status: 'dry_run',
       model_requests: 0,
+    });
+    expect(await call('run_evaluation', { run_id: 'no name' })).toMatchObject({
+      status: 'complete',
+      now: expect.stringMatching(/^\d{4}-/),
     });
     expect((await call('run_evaluation', { ...args, baseline: 'ma/in:' })).error).toMatchObject({
       code: 'invalid_arguments',

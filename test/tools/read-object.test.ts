@@ -103,9 +103,25 @@ describe('read_object', () => {
     expect(error.hint).toBe(`It has 1; the latest is weave:///acme/support/op/answer:${stored.body.digest}.`);
   });
 
+  it('takes the name of an object, and names the nearest objects for an unknown one', async () => {
+    await call('create_prompt', { name: 'Kind answer', text: 'Answer kindly: {question}' });
+    expect(await call('read_object', { ref: 'Kind answer' })).toMatchObject({
+      ref: expect.stringMatching(/^weave:\/\/\/demo\/support\/object\/kind_answer:/),
+      kind: 'prompt MessagesPrompt',
+      variables: ['question'],
+      sample_data: true,
+    });
+    expect(await call('read_object', { ref: 'tickets', limit: 1 })).toMatchObject({ kind: 'dataset', next_offset: 1 });
+    expect((await call('read_object', { ref: 'Kind answr' })).error).toMatchObject({
+      code: 'not_found',
+      message: 'Project demo/support has no object kind_answr.',
+      hint: expect.stringMatching(/^The nearest are weave:\/\/\/demo\/support\/object\/kind_answer:/),
+    });
+  });
+
   it.each([
     [
-      'tickets',
+      'weave://tickets',
       'ref is no reference like weave:///entity/project/object/name:version.',
       'Call list_objects for references.',
     ],

@@ -51,6 +51,7 @@ describe('run_evaluation', () => {
     service.results = { rows: [], total_rows: 4, summary: { row_count: 4, evaluations: [summary] }, warnings: [] };
     const { text, ...result } = await call('run_evaluation', run);
     expect(result).toEqual({
+      now: expect.stringMatching(/^\d{4}-/),
       run_id: 'run-1',
       status: 'complete',
       evaluation_ref: evaluationReference,
@@ -76,6 +77,7 @@ describe('run_evaluation', () => {
           object_id: 'org-model',
           val: {
             name: 'org/model',
+            description: 'Stored by heddle for a run or a judge.',
             llm_model_id: 'org/model',
             default_params: { messages_template: [{ role: 'user', content: '{question}' }], response_format: 'text' },
             _type: 'LLMStructuredCompletionModel',

@@ -43,6 +43,20 @@ describe('run_inference', () => {
     ]);
   });
 
+  it('takes the name of a prompt, and names the nearest for an unknown one', async () => {
+    const environment = await storePrompt();
+    const named = { model: 'heddle/echo', prompt: 'Greeting', template_vars: { product: 'the app' } };
+    const { result } = await call('run_inference', named, environment);
+    expect(result.response.choices[0].message.content).toContain('You speak for the app.');
+    const unknown = await call('run_inference', { ...named, prompt: 'greting' }, environment);
+    expect(unknown.result).toMatchObject({
+      code: 'not_found',
+      hint: expect.stringMatching(/^The nearest are weave:\/\/\/demo\/support\/object\/greeting:/),
+    });
+    const dataset = await call('run_inference', { ...named, prompt: 'tickets' }, environment);
+    expect(dataset.result.message).toBe('"tickets" is no prompt but a Dataset.');
+  });
+
   it('writes the reply, its finish reason and its tokens as text, and a reply without one text in full', async () => {
     const service = await startFakeService();
     const { call } = await connectClient(emptyHome(temporaryFolder(), service.environment));

@@ -163,6 +163,20 @@ describe('run_evaluation', () => {
     expect(item.suggestions).toEqual([{ field: 'some_text', value: true, by: 'some_text' }]);
   });
 
+  it('refuses a judge whose model is not listed, over recorded calls and over an earlier run', async () => {
+    const heddle = await connect();
+    await storeEvaluation(heddle);
+    const { run_id } = await heddle.call('run_evaluation', run);
+    await heddle.call('create_scorer', { name: 'Fair', kind: 'llm_judge', model: 'judg', prompt: '{output}' });
+    const over = [{ calls: { queue_id: 'support-triage' } }, { run_id, score_again: true }];
+    for (const outputs of over) {
+      const { error } = await heddle.call('run_evaluation', { ...outputs, scorers: ['Fair'], dry_run: true });
+      expect(error.message).toBe(
+        'Nothing was started. Inference does not list the model judg. The nearest models are judge, small, heddle/echo.',
+      );
+    }
+  });
+
   it('refuses arguments that do not go together, and names without an object', async () => {
     const heddle = await connect();
     await storeEvaluation(heddle);

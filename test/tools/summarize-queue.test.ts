@@ -74,6 +74,7 @@ describe('summarize_queue', async () => {
 
   it('counts the latest judgements by annotator and by field, and compares the annotators', async () => {
     const queue_id = await judgedQueue();
+    expect((await call('summarize_queue', { queue_id, by: ['day'] })).now).toMatch(/Z$/);
     expect(await call('summarize_queue', { queue_id, by: ['annotator'] })).toMatchObject({
       total_items: 6,
       total_judgements: 8,

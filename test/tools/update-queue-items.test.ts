@@ -505,6 +505,7 @@ describe('update_queue_items at a service that answers as the public one', () =>
     const dry = await call('update_queue_items', { ...bulk, dry_run: true });
     expect(dry).toMatchObject({
       as_of: expect.stringMatching(/Z$/),
+      now: expect.stringMatching(/Z$/),
       first_changed: ['i2'],
       matched: 1,
       counts: { would_send: 1 },

@@ -3,7 +3,13 @@ import * as z from 'zod';
 import type { BodyOf } from '../../contract/endpoints.ts';
 import { classMembers, type ObjectVersion, type StoredObject } from '../../contract/objects.ts';
 import { objectNamePattern, type PartReference, parsePartReference } from '../../contract/references.ts';
-import { llmModel, llmModelClass } from '../../contract/scorers.ts';
+import {
+  comparisonScorerClass,
+  llmJudgeScorer,
+  llmJudgeScorerClass,
+  llmModel,
+  llmModelClass,
+} from '../../contract/scorers.ts';
 import { Refusal } from '../../core/http/refusal.ts';
 import { inBatches, inBatchesBySize } from '../../core/in-batches.ts';
 import { exactJson, parseStoredJson } from '../../core/json/exact-number.ts';
@@ -60,15 +66,17 @@ const annotationSpec = z.looseObject({
   op_scope: z.array(z.string()).nullish().default(null),
 });
 
-/** The classes whose values the service checks: their schema, and the class that they extend. */
-const checkedClasses = new Map<string, { schema: z.ZodType<Record<string, unknown>>; base: string }>([
+/** The classes that the service knows: the schema of their values, if it checks them, and the class that they extend. */
+const knownClasses = new Map<string, { schema?: z.ZodType<Record<string, unknown>>; base: string }>([
   ['AnnotationSpec', { schema: annotationSpec, base: 'AnnotationSpec' }],
   [llmModelClass, { schema: llmModel, base: 'Model' }],
+  [llmJudgeScorerClass, { schema: llmJudgeScorer, base: 'Scorer' }],
+  [comparisonScorerClass, { base: 'Scorer' }],
 ]);
 
 /** Checks a value against its class, and adds the members with which the SDK marks the class. */
 function withClass(val: unknown, className: string): Record<string, unknown> {
-  const { schema = z.looseObject({}), base = className } = checkedClasses.get(className) ?? {};
+  const { schema = z.looseObject({}), base = className } = knownClasses.get(className) ?? {};
   const parsed = schema.safeParse(val);
   if (!parsed.success) throw new Refusal(400, `Invalid ${className}: ${z.prettifyError(parsed.error)}`);
   return { ...parsed.data, ...classMembers(base, className) };

@@ -51,8 +51,8 @@ export interface Tool<Input = unknown, Output extends object = object> {
   input: z.ZodType<Input>;
   output: z.ZodType;
   run: (args: Input, context: ToolContext) => Promise<Output>;
-  /** True if results have times: heddle adds what time it is, as `now`. */
-  hasTimes?: boolean;
+  /** True if results have times, or returns whether one has: heddle adds what time it is, as `now`. */
+  hasTimes?: boolean | ((data: Output) => boolean);
   /** Returns whether less was done than the call asked for. Absent where a call does all of it, or throws. */
   isIncomplete?: (data: Output) => boolean;
   /** Returns the queue whose judgements a result is about, so that it links to their export. */
@@ -71,6 +71,11 @@ export interface Tool<Input = unknown, Output extends object = object> {
 /** Returns the tool unchanged; infers its input and output types. */
 export function defineTool<Input, Output extends object>(tool: Tool<Input, Output>): Tool<Input, Output> {
   return tool;
+}
+
+/** Returns whether a result mentions a day or a time. */
+export function mentionsTime(data: object): boolean {
+  return /\b\d{4}-\d\d-\d\d(T|\b)/.test(JSON.stringify(data));
 }
 
 /** Argument for a queue: its id, or its name if no other queue has it. */

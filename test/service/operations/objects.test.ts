@@ -206,12 +206,25 @@ describe('createObject', () => {
   });
 
   it.each([
+    ['LLMAsAJudgeScorer', { name: 'Fair', model: { llm_model_id: 'judge' }, scoring_prompt: '{output}' }],
+    ['HeddleScorer', { name: 'Names it', kind: 'contains', expected: 'harbour' }],
+  ])('stores a scorer of the class %s as a scorer', async (builtin_object_class, val) => {
+    const digest = await create('scorer', val, { builtin_object_class });
+    expect(await read('scorer', digest)).toMatchObject({
+      base_object_class: 'Scorer',
+      leaf_object_class: builtin_object_class,
+      val: { ...val, _class_name: builtin_object_class, _bases: ['Scorer', 'Object', 'BaseModel'] },
+    });
+  });
+
+  it.each([
     [null, 'AnnotationSpec'],
     [{ field_schema: 'boolean' }, 'AnnotationSpec'],
     [{ field_schema: { type: 'flag' } }, 'AnnotationSpec'],
     [{ field_schema: { type: 'integer', minimum: '1' } }, 'AnnotationSpec'],
     [{ name: 5 }, 'AnnotationSpec'],
     [{ name: 'No model of inference' }, 'LLMStructuredCompletionModel'],
+    [{ scoring_prompt: '{output}' }, 'LLMAsAJudgeScorer'],
     ['text', 'Dataset'],
   ])('refuses the value %j for the class %s', async (val, builtin_object_class) => {
     const { status, body } = await post('/obj/create', {
