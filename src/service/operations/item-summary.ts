@@ -5,7 +5,7 @@ import type { RequestBudget } from '../request-budget.ts';
 import type { Database } from '../storage/database.ts';
 import { findQueue } from '../storage/queue-rows.ts';
 import type { OperationHandler, OperationInput } from './operation.ts';
-import { type JudgedCall, type JudgementInQueue, readJudgedCalls } from './read-judgements.ts';
+import { type JudgementInQueue, type JudgementsOfCall, readJudgedCalls } from './read-judgements.ts';
 import { conditionsFor, type ItemSelection, readItemRows, selectItems } from './select-items.ts';
 
 type Summary = ResultOf<'summarizeQueueItems'>;
@@ -97,13 +97,13 @@ async function groupByJudgements(database: Database, input: SummaryInput): Promi
 
 /** Finds the judgements of calls that are asked for in the order of their ids. */
 class InOrderOfCalls {
-  readonly #batches: AsyncGenerator<JudgedCall[], void, undefined>;
+  readonly #batches: AsyncGenerator<JudgementsOfCall[], void, undefined>;
   readonly #paces: Paces | undefined;
-  #batch: JudgedCall[] = [];
+  #batch: JudgementsOfCall[] = [];
   #at = 0;
   #hasMore = true;
 
-  constructor(batches: AsyncGenerator<JudgedCall[], void, undefined>, paces: Paces | undefined) {
+  constructor(batches: AsyncGenerator<JudgementsOfCall[], void, undefined>, paces: Paces | undefined) {
     this.#batches = batches;
     this.#paces = paces;
   }
@@ -154,7 +154,7 @@ class Paces {
     this.#budget = budget;
   }
 
-  add({ call_id, judgements }: JudgedCall): void {
+  add({ call_id, judgements }: JudgementsOfCall): void {
     for (const { isGold, user, creator, at } of judgements) {
       if (isGold) continue;
       this.#budget.hold(bytesPerTime);

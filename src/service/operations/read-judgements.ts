@@ -56,7 +56,7 @@ export interface JudgementInQueue {
 }
 
 /** A call, and the latest judgement of each annotator in each field. */
-export interface JudgedCall {
+export interface JudgementsOfCall {
   call_id: string;
   judgements: JudgementInQueue[];
 }
@@ -70,13 +70,13 @@ export async function* readJudgedCalls(
   database: Database,
   queue: JudgementsOfQueue,
   budget: RequestBudget,
-): AsyncGenerator<JudgedCall[], void, undefined> {
+): AsyncGenerator<JudgementsOfCall[], void, undefined> {
   const { project_id, types, goldTypes = [], withValues } = queue;
   const allTypes = [...types, ...goldTypes];
   const sources = new Map<string, number>();
   let reference = '';
   let ofCall = new Map<number, JudgementInQueue>();
-  let found: JudgedCall[] = [];
+  let found: JudgementsOfCall[] = [];
   let heldBytes = 0;
   const endCall = (): void => {
     if (ofCall.size > 0) found.push({ call_id: callIdOf(reference), judgements: [...ofCall.values()] });

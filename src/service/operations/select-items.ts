@@ -5,7 +5,8 @@ import { annotatorOf, hasJudgementConditions, judgementTest } from '../../contra
 import { inBatches } from '../../core/in-batches.ts';
 import { timestampOf } from '../../core/timestamps.ts';
 import { nextTurn } from '../../core/turns.ts';
-import { findCalls, SearchSize } from '../query/find-calls.ts';
+import { findCalls } from '../query/find-calls.ts';
+import { SearchSize } from '../query/search-size.ts';
 import type { RequestBudget } from '../request-budget.ts';
 import type { Database, Transaction } from '../storage/database.ts';
 import type { Tables } from '../storage/database-tables.ts';

@@ -1,0 +1,274 @@
+import { type SqlBool, sql } from 'kysely';
+import type { RecordedCall } from '../../contract/calls.ts';
+import type { BodyOf } from '../../contract/endpoints.ts';
+import type { RequestBudget } from '../request-budget.ts';
+import { smallColumns } from '../storage/call-rows.ts';
+import type { Database, ProjectFilter, Transaction } from '../storage/database.ts';
+import { callFields } from './call-fields.ts';
+import { filterCondition } from './calls-filter.ts';
+import {
+  allOf,
+  ComparedRecord,
+  type Condition,
+  type ConditionPart,
+  compileCondition,
+  feedbackPath,
+  isOneOf,
+  joinParts,
+} from './condition.ts';
+import { referenceExpander } from './expand-references.ts';
+import { hasMuchFeedback, type RelatedValues, readFeedbackByCall, relatedValues } from './related-values.ts';
+import type { SearchSize } from './search-size.ts';
+
+/** The part of a query that selects calls. */
+export type CallsSelection = Pick<BodyOf<'queryCalls'>, 'project_id' | 'filter' | 'query' | 'expand_columns'>;
+
+/** The evaluation of a selection: conditions for the database, and a test for what they leave open. */
+export interface CallsPlan {
+  project_id: string;
+  /** The conditions that the database applies. */
+  parts: ConditionPart[];
+  /** The only calls that can match, a list that the database need not look for; undefined if there is none. */
+  ids?: readonly string[] | undefined;
+  /** The conditions that the parts leave open. */
+  tests: readonly Condition[];
+  /** Tests what the conditions leave open; undefined if they leave nothing open. */
+  accepts: ((call: ComparedRecord) => boolean) | undefined;
+  /** The paths that the tests read. */
+  paths: string[];
+  /** The members that the calls are sorted by. */
+  sortFields: readonly string[];
+  /** Maximum number of times that the tests read all characters of a call. */
+  scans: number;
+  /** Reads what conditions and sort keys need beside the calls; undefined if that is nothing. */
+  related: RelatedValues | undefined;
+  /** Replaces the references that conditions and sort keys look behind; undefined if there are none. */
+  expand: ((call: RecordedCall) => Promise<void>) | undefined;
+  budget: RequestBudget;
+  searchSize?: SearchSize | undefined;
+  /** True if an index finds so few calls that sorting them takes no time. */
+  isSmall?: boolean;
+}
+
+export const timeColumns = ['started_at', 'ended_at'];
+const textColumns = smallColumns.filter((column) => !timeColumns.includes(column));
+
+/** Plans how to find the calls of a selection. @throws Refusal 422 for a query that cannot be evaluated. */
+export function planCalls(
+  database: Database,
+  { project_id, filter, query, expand_columns }: CallsSelection,
+  { budget, searchSize, maySee = () => false, sortFields = [] }: QueryAccess & { sortFields?: readonly string[] },
+): CallsPlan {
+  const { caseInsensitiveLike, memberIndexes } = database;
+  const columns = {
+    texts: textColumns,
+    times: { started_at: 1, ended_at: 1 },
+    numbers: { 'summary.weave.latency_ms': memberIndexes.latency.number },
+    json: ['inputs', 'output', 'attributes'],
+    elsewhere: expand_columns ?? [],
+    caseInsensitiveLike,
+    ...callFields,
+  };
+  const conditions = [isOneOf('project_id', [project_id]), filterCondition(filter ?? {})];
+  if (query) conditions.push(compileCondition(query.$expr, columns));
+  const open = conditions.filter(({ isExact }) => !isExact);
+  const { paths, scans, conjuncts = [] } = allOf(open);
+  const fields = [...paths, ...sortFields];
+  const expanded = (expand_columns ?? []).filter((column) => fields.some((field) => field.startsWith(`${column}.`)));
+  const expand = referenceExpander(database, maySee, budget, Number.MAX_SAFE_INTEGER);
+  const tests = conjuncts.filter(({ isExact }) => !isExact);
+  return {
+    project_id,
+    parts: allOf(conditions).parts,
+    ...testedBy(database, { project_id, sortFields, budget }, tests),
+    sortFields,
+    scans,
+    expand: expanded.length === 0 ? undefined : (call) => expand([call], expanded),
+    budget,
+    searchSize,
+  };
+}
+
+/** Returns the members of a plan that depend on its tests. */
+function testedBy(
+  database: Database,
+  { project_id, sortFields, budget }: Pick<CallsPlan, 'project_id' | 'sortFields' | 'budget'>,
+  tests: readonly Condition[],
+): Pick<CallsPlan, 'tests' | 'accepts' | 'paths' | 'related'> {
+  const { accepts, paths } = allOf(tests);
+  const related = relatedValues(database, project_id, [...paths, ...sortFields], budget);
+  return { tests, accepts: tests.length > 0 ? accepts : undefined, paths, related };
+}
+
+/** The projects and the budget of a request. */
+export interface QueryAccess {
+  /** Checks the projects that expanded references lead to; without it, none is expanded. */
+  maySee?: ProjectFilter;
+  budget: RequestBudget;
+  /** What earlier searches of the same kind have learned; by default each search begins with few calls. */
+  searchSize?: SearchSize;
+}
+
+const readsNameOnly = ({ paths }: Condition): boolean => paths.length > 0 && paths.every((path) => path === 'op_name');
+
+/** The conditions on columns that an index serves. */
+const indexed = new Map<string, readonly string[]>([
+  ['project_id', ['equal']],
+  ['id', ['equal', 'one of']],
+  ['op_name', ['equal', 'one of']],
+  ['trace_id', ['equal', 'one of']],
+  ['parent_id', ['equal', 'one of', 'null']],
+  ['thread_id', ['equal', 'one of']],
+  ['started_at', ['since', 'before']],
+  ['exception', ['not null']],
+]);
+
+export function hasIndex({ about }: ConditionPart): boolean {
+  return about !== undefined && indexed.get(about.column)?.includes(about.is) === true;
+}
+
+/** Returns whether an index has the calls of a condition in order of start. Those of several operations are in another order. */
+export function isInOrderOfStart(part: ConditionPart): boolean {
+  return hasIndex(part) && !(part.about?.column === 'op_name' && part.about.is === 'one of');
+}
+
+/** Returns whether a condition has no index, so that the database tests one call after the other. */
+export const needsScan = ({ parts }: CallsPlan): boolean => !parts.every(hasIndex);
+
+export const isById = ({ parts, ids }: CallsPlan): boolean =>
+  ids !== undefined || parts.some(({ about }) => about?.column === 'id');
+
+/** Maximum number of names of operations that are tested by themselves, and of the characters of each. */
+const maxTestedNames = 1000;
+const maxNameChars = 1000;
+/** Maximum number of calls of several operations that are sorted by start. */
+const maxSmall = 5000;
+/** Maximum number of calls in some queues or with some text, and of feedback of a type, that are listed before the calls are read. */
+export const maxListed = 200_000;
+
+/** Replaces conditions whose calls the database would look for one by one by lists, unless these are too long. */
+export async function narrowPlan(database: Database, plan: CallsPlan, purpose: 'page' | 'count'): Promise<CallsPlan> {
+  if (isById(plan)) return plan;
+  const listed =
+    (await withFeedback(database, plan)) ?? (await withQueues(database, plan)) ?? (await withTexts(database, plan));
+  return listed ?? withOperations(database, plan, purpose);
+}
+
+/** Replaces conditions on the feedback of one type by the ids of the calls that satisfy them; undefined without one, or if there is much feedback. */
+async function withFeedback(database: Database, plan: CallsPlan): Promise<CallsPlan | undefined> {
+  const { project_id, budget, tests } = plan;
+  const type = tests.map(feedbackTypeOf).find((read) => read !== undefined);
+  if (type === undefined || (await hasMuchFeedback(database, project_id, type, maxListed))) return undefined;
+  const replaced = tests.filter((test) => feedbackTypeOf(test) === type);
+  const { accepts, parts, paths } = allOf(replaced);
+  const ids: string[] = [];
+  for await (const records of readFeedbackByCall(database, { project_id, type, paths }, budget)) {
+    for (const [id, record] of records) if (accepts(record)) ids.push(id);
+  }
+  const rest = tests.filter((test) => !replaced.includes(test));
+  const others = plan.parts.filter((part) => !parts.includes(part));
+  return withIds({ ...plan, ...testedBy(database, plan, rest), parts: others }, ids);
+}
+
+/** Returns the type of the feedback that a test reads, if it reads nothing else and accepts no call without it. */
+function feedbackTypeOf({ parts, paths }: Condition): string | undefined {
+  const type = parts.find(({ feedbackType }) => feedbackType !== undefined)?.feedbackType;
+  return type !== undefined && paths.every((path) => feedbackPath(path)?.type === type) ? type : undefined;
+}
+
+/** Replaces a condition on the queues of calls by the ids of these calls; undefined without one, or if they are many. */
+async function withQueues(database: Database, plan: CallsPlan): Promise<CallsPlan | undefined> {
+  const { project_id, parts } = plan;
+  const part = parts.find(({ callIds }) => callIds);
+  if (!part?.callIds) return undefined;
+  const related = sql<{ call_id: string }>`${part.callIds(project_id)} limit ${sql.lit(maxListed + 1)}`;
+  const { rows } = await database.read((transaction) => related.execute(transaction));
+  if (rows.length > maxListed) return undefined;
+  const ids = rows.map(({ call_id }) => call_id);
+  return withIds({ ...plan, parts: parts.filter((other) => other !== part) }, ids);
+}
+
+/** Adds the ids of the calls that the index of texts finds for a comparison with a text; undefined without one, or if they are many. */
+async function withTexts(database: Database, plan: CallsPlan): Promise<CallsPlan | undefined> {
+  const { project_id, parts } = plan;
+  for (const part of parts) {
+    const ids = part.patterns && (await database.textIndex.find(project_id, part.patterns, maxSmall));
+    if (ids) return withIds({ ...plan, parts: parts.filter((other) => other !== part) }, ids);
+  }
+  return undefined;
+}
+
+/** Returns a plan that reads only some calls. */
+function withIds(plan: CallsPlan, ids: readonly string[]): CallsPlan {
+  plan.budget.hold(ids.length * bytesPerPlace, 'ask for fewer calls at once');
+  return { ...plan, ids: [...new Set(ids)] };
+}
+
+/**
+ * Replaces tests of the name of the operation by the names that pass, which an index finds: there are few of them and many calls.
+ * For a page of several operations, the order of start is better served by the index of start, unless they have few calls.
+ */
+async function withOperations(database: Database, plan: CallsPlan, purpose: 'page' | 'count'): Promise<CallsPlan> {
+  const isTest = ({ about }: ConditionPart): boolean => about?.column === 'op_name' && about.is !== 'equal';
+  const tests = plan.parts.filter(isTest);
+  if (tests.length === 0 || !isServedByOperations(plan)) return plan;
+  const found = await database.read((transaction) => namesThatPass(transaction, plan.project_id, tests));
+  const onName = allOf(plan.tests.filter(readsNameOnly));
+  const passed = found?.filter((op_name) => onName.accepts(new ComparedRecord({ op_name })));
+  const named = passed?.length === 0 ? noOperation : isOneOf('op_name', passed ?? []).parts[0];
+  if (passed === undefined || named === undefined) return plan;
+  const parts = [...plan.parts.filter((part) => !isTest(part)), named];
+  const rest = plan.tests.filter((test) => !readsNameOnly(test));
+  const narrowed = { ...plan, parts, ...testedBy(database, plan, rest) };
+  if (passed.length < 2 || purpose === 'count') return narrowed;
+  const isLarge = await database.read((transaction) =>
+    transaction
+      .selectFrom('calls')
+      .select('id')
+      .where('project_id', '=', plan.project_id)
+      .where(named.condition)
+      .orderBy('op_name')
+      .limit(1)
+      .offset(maxSmall)
+      .executeTakeFirst(),
+  );
+  return isLarge ? plan : { ...narrowed, isSmall: true };
+}
+
+/** Returns the names of a project's operations that pass all tests; undefined if there are too many or too long ones. */
+async function namesThatPass(
+  transaction: Transaction,
+  project_id: string,
+  tests: readonly ConditionPart[],
+): Promise<string[] | undefined> {
+  const next = sql`select op_name from calls where project_id = ${project_id}`;
+  const isShort = sql<SqlBool>`length(op_name) <= ${sql.lit(maxNameChars)}`;
+  // Each name is one step in the index.
+  const { rows } = await sql<{ op_name: string | null; passes: unknown }>`
+    with recursive names(name) as (
+      select * from (${next} order by op_name limit 1) as first_name
+      union all
+      select (${next} and op_name > names.name order by op_name limit 1) from names where names.name is not null
+    )
+    select case when ${isShort} then op_name end as op_name, case when ${isShort} then ${joinParts(tests)} end as passes
+    from (select name as op_name from names where name is not null limit ${sql.lit(maxTestedNames + 1)}) as operations
+  `.execute(transaction);
+  if (rows.length > maxTestedNames) return undefined;
+  const passed: string[] = [];
+  for (const { op_name, passes } of rows) {
+    if (op_name === null) return undefined;
+    if (passes) passed.push(op_name);
+  }
+  return passed;
+}
+
+const noOperation: ConditionPart = { condition: sql<SqlBool>`1 = 0`, about: { column: 'op_name', is: 'one of' } };
+
+/** Returns whether the index of operations serves a plan best: no condition has another index, which may find few calls. */
+export function isServedByOperations({ parts, ids }: CallsPlan): boolean {
+  const served = ['project_id', 'op_name', 'started_at'];
+  return !ids && parts.every((part) => !hasIndex(part) || served.includes(part.about!.column));
+}
+
+/** The memory of a place without its texts, in bytes. */
+export const bytesPerPlace = 100;

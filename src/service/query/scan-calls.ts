@@ -1,0 +1,319 @@
+import { type Expression, expressionBuilder, type SqlBool, sql } from 'kysely';
+import type { RecordedCall } from '../../contract/calls.ts';
+import type { SortKey } from '../../contract/sort-keys.ts';
+import { inBatches, inBatchesBySize } from '../../core/in-batches.ts';
+import { nextTurn } from '../../core/turns.ts';
+import { type CallRow, type JsonColumn, jsonColumns, smallColumns, toCall } from '../storage/call-rows.ts';
+import type { Database, Transaction } from '../storage/database.ts';
+import type { Tables } from '../storage/database-tables.ts';
+import { selectByIds } from '../storage/in-chunks.ts';
+import { totalMemoryOf } from '../storage/memory-bytes.ts';
+import { type CallsPlan, isById, isInOrderOfStart, needsScan } from './calls-plan.ts';
+import { ComparedRecord, type ConditionPart, joinParts } from './condition.ts';
+import { SearchSize } from './search-size.ts';
+
+const eb = expressionBuilder<Tables, 'calls'>();
+
+/** Maximum number of calls, and of their memory in bytes, that are read at once. */
+export const maxBatchCalls = 500;
+export const maxBatchBytes = 16 * 1024 * 1024;
+
+type CallColumn = (typeof smallColumns)[number] | JsonColumn;
+
+interface ScanOptions {
+  direction: SortKey['direction'];
+  /** The columns to read. */
+  columns: readonly CallColumn[];
+  offset: number;
+  limit: number;
+}
+
+/** The columns whose text has no limit. */
+const unlimitedColumns: readonly string[] = [...jsonColumns, 'exception', 'display_name'];
+
+/** The place of a call in the order of start. */
+type Position = Pick<Tables['calls'], 'id' | 'started_at'>;
+
+/** A part of the order of start: the calls after one of them, up to another one. */
+interface CallRange {
+  direction: SortKey['direction'];
+  after: Position | undefined;
+  upTo?: Position | undefined;
+}
+
+/**
+ * Returns the conditions for a range. The ends of the range replace the selection's limits of time, which are wider: given both,
+ * an engine may use the wider one, and read the same calls again for every range.
+ */
+function conditionOf(parts: readonly ConditionPart[], { direction, after, upTo }: CallRange): Expression<SqlBool> {
+  const [since, before] = direction === 'asc' ? [after, upTo] : [upTo, after];
+  const kept = parts.filter(({ about }) => !(since && about?.is === 'since') && !(before && about?.is === 'before'));
+  return eb.and([
+    joinParts(kept),
+    ...(after ? [isBeside(after, 'after', direction)] : []),
+    ...(upTo ? [isBeside(upTo, 'up to', direction)] : []),
+  ]);
+}
+
+/** Selects the calls after a position, or up to it. Of calls with the same start, the lower id comes first in both directions. */
+function isBeside(
+  { id, started_at }: Position,
+  side: 'after' | 'up to',
+  direction: SortKey['direction'],
+): Expression<SqlBool> {
+  const isLater = (side === 'after') === (direction === 'asc');
+  const [strictly, orEqual] = isLater ? (['>', '>='] as const) : (['<', '<='] as const);
+  // The first condition is implied by the others, but it is the one that an index can use.
+  return eb.and([
+    eb('started_at', orEqual, started_at),
+    eb.or([eb('started_at', strictly, started_at), eb('id', side === 'after' ? '>' : '<=', id)]),
+  ]);
+}
+
+/** Returns what to order calls by. With the index of start, SQLite would walk through all calls to find listed ids. */
+function startOf(plan: CallsPlan) {
+  return isById(plan) || plan.isSmall ? sql<string>`started_at || ''` : sql<string>`started_at`;
+}
+
+/**
+ * Returns where a statement must stop that searches `calls` calls of a range, counting those that an index finds in order of start;
+ * undefined if fewer are left, or if an index serves all conditions.
+ */
+async function endOfRange(
+  transaction: Transaction,
+  plan: CallsPlan,
+  range: CallRange,
+  calls: number,
+): Promise<Position | undefined> {
+  if (!needsScan(plan)) return undefined;
+  return transaction
+    .selectFrom('calls')
+    .select(['id', 'started_at'])
+    .where(conditionOf(plan.parts.filter(isInOrderOfStart), range))
+    .orderBy(startOf(plan), range.direction)
+    .orderBy('id')
+    .limit(1)
+    .offset(calls - 1)
+    .executeTakeFirst();
+}
+
+/** Counts the calls that match, range by range if not all conditions have an index. */
+export async function* countInRanges(database: Database, plan: CallsPlan): AsyncGenerator<number, void, undefined> {
+  const size = new SearchSize(database);
+  let after: Position | undefined;
+  do {
+    await nextTurn();
+    const { count, end } = await database.read((transaction) =>
+      size.timed(async () => {
+        const end = await endOfRange(transaction, plan, { direction: 'asc', after }, size.calls);
+        const { count } = await transaction
+          .selectFrom('calls')
+          .select(({ fn }) => fn.countAll<number>().as('count'))
+          .where(conditionOf(plan.parts, { direction: 'asc', after, upTo: end }))
+          .executeTakeFirstOrThrow();
+        return { count, end };
+      }),
+    );
+    // PostgreSQL's driver returns counts as strings.
+    yield Number(count);
+    after = end;
+  } while (after);
+}
+
+export type SizedRow = CallRow & { memory_bytes: number };
+
+/** Returns the call of a row if the test of a plan accepts it. */
+export function callIfAccepted(plan: CallsPlan): (row: SizedRow) => Promise<RecordedCall | undefined> {
+  return async (row) => {
+    await plan.budget.parse(row.memory_bytes);
+    const call = toCall(row);
+    return !plan.accepts || (await comparedIfAccepted(plan, row)) ? call : undefined;
+  };
+}
+
+/** Returns the record that the test of a plan compares and sort keys are read from, if the test accepts it. */
+export async function comparedIfAccepted(plan: CallsPlan, row: SizedRow): Promise<ComparedRecord | undefined> {
+  const { accepts, scans, budget, related, expand } = plan;
+  const call = toCall(row);
+  await expand?.(call);
+  const record = new ComparedRecord(call, related?.of(row.id));
+  if (!accepts) return record;
+  await budget.scan(row.memory_bytes, scans);
+  return accepts(record) ? record : undefined;
+}
+
+/** The place of a call in the order of start, with the values of all columns to read if they are short. */
+export type FoundCall = Position & Pick<Tables['calls'], 'memory_bytes'>;
+const place = ['id', 'started_at', 'memory_bytes'] as const;
+
+/** Converts the rows of a plan, in the order of start. `convert` returns undefined for a row that the plan does not accept. */
+export async function* inOrderOfStart<T>(
+  database: Database,
+  plan: CallsPlan,
+  scan: ScanOptions,
+  convert: (row: SizedRow) => Promise<T | undefined>,
+): AsyncGenerator<T[], void, undefined> {
+  const { accepts, budget, ids } = plan;
+  const { columns, offset, limit } = scan;
+  const hasShortOnly = !ids && !columns.some((column) => unlimitedColumns.includes(column));
+  // If an index applies every condition, the database skips the first calls.
+  const skippedByDatabase = !ids && !accepts && !needsScan(plan) ? offset : 0;
+  let toSkip = offset - skippedByDatabase;
+  let wanted = limit;
+  const batches = ids
+    ? listedInOrderOfStart(database, plan, ids, scan)
+    : foundInOrderOfStart(database, plan, scan, { columns: hasShortOnly ? columns : [], skippedByDatabase });
+  for await (const found of batches) {
+    // Without a test, the values of calls to skip need not be read.
+    const skipped = accepts ? 0 : Math.min(toSkip, found.length);
+    const remaining = accepts ? found : found.slice(skipped, skipped + wanted);
+    toSkip -= skipped;
+    for (const batch of hasShortOnly ? [remaining] : inBatchesBySize(remaining, maxBatchBytes, memoryOf)) {
+      const bytes = hasShortOnly ? 0 : totalMemoryOf(batch);
+      await budget.reserve(bytes);
+      const rows = hasShortOnly ? (batch as SizedRow[]) : await readRows(database, plan, batch, columns);
+      const accepted: T[] = [];
+      await plan.related?.load(rows.map(({ id }) => id));
+      for (const row of rows) {
+        const value = await convert(row);
+        if (value !== undefined) accepted.push(value);
+      }
+      const chosen = accepted.slice(toSkip, toSkip + wanted);
+      toSkip = Math.max(0, toSkip - accepted.length);
+      wanted -= chosen.length;
+      if (chosen.length > 0) yield chosen;
+      budget.release(bytes);
+      if (wanted === 0) return;
+    }
+  }
+}
+
+/** Finds the calls that satisfy the conditions of a plan, in the order of start, in batches. */
+async function* foundInOrderOfStart(
+  database: Database,
+  plan: CallsPlan,
+  { direction, offset, limit }: ScanOptions,
+  { columns, skippedByDatabase }: { columns: readonly CallColumn[]; skippedByDatabase: number },
+): AsyncGenerator<FoundCall[], void, undefined> {
+  const { parts, accepts, searchSize: size = new SearchSize(database) } = plan;
+  let wanted = offset - skippedByDatabase + limit;
+  let after: Position | undefined;
+  while (wanted > 0) {
+    await nextTurn();
+    const maxFound = accepts ? maxBatchCalls : Math.min(wanted, maxBatchCalls);
+    const { found, end } = await database.read((transaction) =>
+      size.timed(async () => {
+        const end = await endOfRange(transaction, plan, { direction, after }, size.calls);
+        const positions = transaction
+          .selectFrom('calls')
+          .select(['id', 'started_at', 'memory_bytes', ...columns])
+          .where(conditionOf(parts, { direction, after, upTo: end }))
+          .orderBy(startOf(plan), direction)
+          .orderBy('id')
+          .limit(maxFound)
+          .offset(after ? 0 : skippedByDatabase);
+        return { found: await positions.execute(), end };
+      }),
+    );
+    if (!accepts) wanted -= found.length;
+    yield found;
+    after = found.length === maxFound ? found.at(-1) : end;
+    if (!after) return;
+  }
+}
+
+/** Number of listed calls that one statement looks up. */
+const idsPerLookUp = 5000;
+
+/** Finds the first of some calls that satisfy the conditions of a plan, and yields them in the order of start, in batches. */
+async function* listedInOrderOfStart(
+  database: Database,
+  plan: CallsPlan,
+  ids: readonly string[],
+  { direction, offset, limit }: ScanOptions,
+): AsyncGenerator<FoundCall[], void, undefined> {
+  const maxFound = plan.accepts ? Number.MAX_SAFE_INTEGER : offset + limit;
+  const found: FoundCall[] = [];
+  for (const batch of inBatches(ids, idsPerLookUp)) {
+    await nextTurn();
+    const first = await database.read((transaction) =>
+      selectMatching(transaction, plan, batch)
+        .select(place)
+        // An index of start would have the other calls too.
+        .orderBy(sql`started_at || ''`, direction)
+        .orderBy('id')
+        .limit(Math.min(maxFound, batch.length))
+        .execute(),
+    );
+    found.push(...first);
+  }
+  const sign = direction === 'asc' ? 1 : -1;
+  const order = (a: FoundCall, b: FoundCall): number =>
+    a.started_at === b.started_at ? (a.id < b.id ? -1 : 1) : a.started_at < b.started_at ? -sign : sign;
+  yield* inBatches(found.sort(order).slice(0, maxFound), maxBatchCalls);
+}
+
+/** Counts those of some calls that satisfy the conditions of a plan, in batches. */
+export async function* countListed(
+  database: Database,
+  plan: CallsPlan,
+  ids: readonly string[],
+): AsyncGenerator<number, void, undefined> {
+  for (const batch of inBatches(ids, idsPerLookUp)) {
+    await nextTurn();
+    const { count } = await database.read((transaction) =>
+      selectMatching(transaction, plan, batch)
+        .select(({ fn }) => fn.countAll<number>().as('count'))
+        .executeTakeFirstOrThrow(),
+    );
+    // PostgreSQL's driver returns counts as strings.
+    yield Number(count);
+  }
+}
+
+export const memoryOf = ({ memory_bytes }: Pick<Tables['calls'], 'memory_bytes'>): number => memory_bytes;
+
+/** Reads the rows of calls, in the order of the calls. One that was deleted since it was found has none. */
+export async function readRows(
+  database: Database,
+  { project_id }: CallsPlan,
+  calls: readonly { id: string }[],
+  columns: readonly CallColumn[],
+): Promise<SizedRow[]> {
+  const ids = calls.map(({ id }) => id);
+  const rows = (await database.read((transaction) =>
+    selectByIds(transaction, 'calls', project_id, ids)
+      // No index has the last column. Without it, SQLite might look for the ids in the whole index of another order.
+      .select([...columns, 'memory_bytes'])
+      .execute(),
+  )) as SizedRow[];
+  const byId = new Map(rows.map((row) => [row.id, row]));
+  return ids.flatMap((id) => byId.get(id) ?? []);
+}
+
+/** Returns the places of those of some calls that satisfy the conditions of a plan, in the order of the calls. */
+export async function readMatching(database: Database, plan: CallsPlan, ids: readonly string[]): Promise<FoundCall[]> {
+  if (ids.length === 0) return [];
+  const rows = await database.read((transaction) => selectMatching(transaction, plan, ids).select(place).execute());
+  const byId = new Map(rows.map((row) => [row.id, row]));
+  return ids.flatMap((id) => byId.get(id) ?? []);
+}
+
+/** Selects those of some calls that satisfy the conditions of a plan. */
+function selectMatching(transaction: Transaction, { project_id, parts }: CallsPlan, ids: readonly string[]) {
+  const some = selectByIds(transaction, 'calls', project_id, ids);
+  const others = parts.filter(({ about }) => about?.column !== 'project_id');
+  if (others.length === 0) return some;
+  // Its limit keeps the engines from merging the inner query with the conditions, which would bring other indexes into play.
+  return transaction.selectFrom(some.selectAll().limit(ids.length).as('calls')).where(joinParts(others));
+}
+
+/** Returns the JSON columns with the members at these paths. */
+export function jsonColumnsOf(paths: readonly string[]): JsonColumn[] {
+  const names = new Set(paths.map((path) => path.split('.', 1)[0]!));
+  // A member without a column of its own is in `data`.
+  const known: readonly string[] = [...smallColumns, ...jsonColumns];
+  return jsonColumns.filter((column) =>
+    column === 'data' ? [...names].some((name) => !known.includes(name) || name === 'data') : names.has(column),
+  );
+}
