@@ -5,7 +5,7 @@ import type { Client } from '@modelcontextprotocol/client';
 import { type Command, Option } from 'commander';
 import { HeddleError } from '../../../core/errors.ts';
 import { loadSqlite } from '../../../service/start-service.ts';
-import { connectToServer } from '../../access/connect-to-server.ts';
+import { connectToServer, ownServer } from '../../access/connect-to-server.ts';
 import { invocation, programName } from '../../invocation.ts';
 import { alignTables } from '../../terminal/aligned-table.ts';
 import { addOutputOptions, isForPeople, type OutputForm } from '../../terminal/output-form.ts';
@@ -96,7 +96,7 @@ async function runDemo(options: DemoOptions): Promise<void> {
   try {
     print(`A client starts \`heddle serve\`; its embedded service keeps its data in ${folder}`);
     const environment = isolatedEnvironment(folder);
-    const client = await connectToServer('heddle-demo', ['--data-dir', folder], environment);
+    const client = await connectToServer('heddle-demo', ownServer(['--data-dir', folder], environment));
     try {
       signal.throwIfAborted();
       const { tools } = await client.listTools();
