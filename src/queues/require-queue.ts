@@ -1,9 +1,9 @@
 import type { ServiceClient } from '../client/service-client.ts';
 import type { ResultOf } from '../contract/endpoints.ts';
-import { pathSegment } from '../contract/identifiers.ts';
+import { entriesNamed, pathSegment } from '../contract/identifiers.ts';
 import type { Queue } from '../contract/queues.ts';
 import { HeddleError } from '../core/errors.ts';
-import { requireProject } from '../records/require-project.ts';
+import { otherProjectsSentence, requireProject } from '../records/require-project.ts';
 import { meantName, nearest, shortName } from '../text/names.ts';
 
 /** Queues among which the nearest are looked for. */
@@ -52,8 +52,10 @@ async function readQueue(
     return await service.call('readQueue', { path: { queue_id: id }, query: { project_id: project, ...more } });
   } catch (error) {
     if (!(error instanceof HeddleError) || error.code !== 'not_found') throw error;
-    const message = `Project ${project} has no queue with the id ${JSON.stringify(shortName(id))}.`;
-    throw new UnknownQueueError(message, await findNearest(id, project, service));
+    const near = await findNearest(id, project, service);
+    const elsewhere = near.idOfName === undefined ? await queueElsewhere(id, project, service) : '';
+    const message = `Project ${project} has no queue with the id ${JSON.stringify(shortName(id))}.${elsewhere}`;
+    throw new UnknownQueueError(message, near);
   }
 }
 
@@ -72,7 +74,7 @@ export async function findQueueId(idOrName: string, project: string, service: Se
   const byId = isId ? await requireQueue(idOrName, project, service).catch(asNotFound) : undefined;
   if (byId && !(byId instanceof HeddleError)) return idOrName;
   const queues = await service.call('queryQueues', { body: { project_id: project, limit: maxCandidates } });
-  const [named, ...others] = queues.filter(({ name }) => name.toLowerCase() === idOrName.toLowerCase());
+  const [named, ...others] = entriesNamed(idOrName, queues);
   if (named && others.length === 0) return named.id;
   const meant = named
     ? undefined
@@ -84,7 +86,7 @@ export async function findQueueId(idOrName: string, project: string, service: Se
     code: 'not_found',
     message: named
       ? `Project ${project} has ${others.length + 1} queues named ${JSON.stringify(shortName(idOrName))}.`
-      : `Project ${project} has no queue ${JSON.stringify(shortName(idOrName))}.`,
+      : `Project ${project} has no queue ${JSON.stringify(shortName(idOrName))}.${await queueElsewhere(idOrName, project, service)}`,
     hint: meant ? `Did you mean ${JSON.stringify(shortName(meant))}?` : await nearestQueues(idOrName, project, service),
   });
 }
@@ -92,6 +94,14 @@ export async function findQueueId(idOrName: string, project: string, service: Se
 function asNotFound(error: unknown): HeddleError {
   if (error instanceof HeddleError && error.code === 'not_found') return error;
   throw error;
+}
+
+/** Returns a sentence with the other projects that have a queue with this id or name. */
+function queueElsewhere(idOrName: string, project: string, service: ServiceClient): Promise<string> {
+  return otherProjectsSentence(project, service, async (project_id) => {
+    const queues = await service.call('queryQueues', { body: { project_id, limit: maxCandidates } });
+    return queues.some(({ id }) => id === idOrName) || entriesNamed(idOrName, queues).length > 0;
+  });
 }
 
 /** Returns a hint that names the queues whose id or name is nearest, since a name is easily taken for an id. */
@@ -114,7 +124,7 @@ async function findNearest(id: string, project_id: string, service: ServiceClien
     await requireProject(project_id, service);
     return { hint: 'The project has no queues. Check project_id.' };
   }
-  const named = queues.filter(({ name }) => name.toLowerCase() === id.toLowerCase());
+  const named = entriesNamed(id, queues);
   if (named.length > 0) {
     const ids = named.slice(0, maxNamed).map((queue) => shortName(queue.id));
     return {

@@ -1,7 +1,12 @@
 import type { ServiceClient } from '../client/service-client.ts';
 import { withFallback } from '../client/with-fallback.ts';
+import { concurrently } from '../core/concurrently.ts';
 import { HeddleError } from '../core/errors.ts';
 import { nearestSentence } from '../text/names.ts';
+
+/** Other projects that are searched for what one lacks, and how many at once. */
+const maxOthers = 20;
+const concurrentReads = 8;
 
 /** Returns the projects of a service; undefined at one that cannot list them. */
 export function knownProjects(service: ServiceClient): Promise<string[] | undefined> {
@@ -9,6 +14,23 @@ export function knownProjects(service: ServiceClient): Promise<string[] | undefi
     async () => (await service.call('listProjects', {})).projects.map(({ project_id }) => project_id),
     async () => undefined,
   );
+}
+
+/**
+ * Returns a sentence that names the other projects in which something is, with a space in front; empty if there are none.
+ * @param isIn searches one project; a project in which the search fails is passed over.
+ */
+export async function otherProjectsSentence(
+  project: string,
+  service: ServiceClient,
+  isIn: (project: string) => Promise<boolean>,
+): Promise<string> {
+  const known = await knownProjects(service).catch(() => []);
+  const others = (known ?? []).filter((other) => other !== project).slice(0, maxOthers);
+  const found = await concurrently(others, concurrentReads, (other) => isIn(other).catch(() => false));
+  const names = others.filter((_, at) => found[at]);
+  if (names.length === 0) return '';
+  return ` It is in ${names.length === 1 ? 'the project' : 'the projects'} ${names.join(', ')}.`;
 }
 
 /**

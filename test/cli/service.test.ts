@@ -72,12 +72,12 @@ describe('heddle service', () => {
     const dataset = await run(['put-dataset', 'rows', '-', '--project', 'p/q'], rows);
     expect(dataset.stdout).toMatch(/^v0 /);
     expect(await run(['put-dataset', 'rows', '-', '--project', 'p/q'], '[{"a":1},{"a":2}]')).toEqual(dataset);
-    expect((await run(['put-dataset', 'rows', '-', '--project', 'p/q'], '{"a":1}')).stdout).toMatch(/^v1 /);
+    expect((await run(['put-dataset', 'Rows', '-', '--project', 'p/q'], '{"a":1}')).stdout).toMatch(/^v1 /);
 
     for (const [args, input] of [
       [['put-prompt', 'hello', '-'], '[{"content":"no role"}]'],
       [['put-prompt', 'hello', '-'], '{"messages":[]}'],
-      [['put-prompt', 'two words', '-'], same],
+      [['put-prompt', 'two: words', '-'], same],
       [['put-dataset', 'rows', '-'], '[1]'],
       [['put-dataset', 'rows', '-'], '{"a":1}\nnonsense'],
     ] as const) {

@@ -1,3 +1,4 @@
+import { entriesNamed } from '../../contract/identifiers.ts';
 import { HeddleError } from '../../core/errors.ts';
 import { projectIds } from '../operations/projects.ts';
 import type { Database, Transaction } from '../storage/database.ts';
@@ -117,7 +118,7 @@ export function invitePerson(
   });
 }
 
-/** Returns the id of the queue of a project with this id, or else with this name. */
+/** Returns the id of the queue of a project with this id, or else with this name, whatever its case. */
 async function findQueue(transaction: Transaction, project: string, idOrName: string): Promise<string> {
   const queues = await transaction
     .selectFrom('queues')
@@ -126,9 +127,8 @@ async function findQueue(transaction: Transaction, project: string, idOrName: st
     .where('deleted_at', 'is', null)
     .orderBy('name')
     .execute();
-  const [queue, other] = queues.filter(({ id }) => id === idOrName);
-  const named = queues.filter(({ name }) => name === idOrName);
-  if (queue && !other) return queue.id;
+  if (queues.some(({ id }) => id === idOrName)) return idOrName;
+  const named = entriesNamed(idOrName, queues);
   if (named.length === 1) return named[0]!.id;
   const fault =
     named.length === 0
