@@ -41,8 +41,13 @@ export async function otherProjectsSentence(
 export async function requireProject(project: string, service: ServiceClient): Promise<void> {
   const known = await knownProjects(service);
   if (known === undefined || known.includes(project)) return;
+  throw unknownProject(project, known);
+}
+
+/** Returns the error for a project that does not exist, with the nearest ones. */
+export function unknownProject(project: string, known: readonly string[]): HeddleError {
   const names = nearestSentence('projects', project, known);
-  throw new HeddleError({
+  return new HeddleError({
     code: 'not_found',
     message: `There is no project ${project}.`,
     hint: names

@@ -97,6 +97,27 @@ describe('heddle service', () => {
     expect((await run(['list'])).stdout).toBe(stdout);
   });
 
+  it('list shows projects with recorded calls alone, and names the nearest of an unknown project', async () => {
+    const lines = JSON.stringify({ ...item, call_id: 'alone' });
+    await run(['import', '-', '--project', 'p/calls', '--queue', 'gone'], lines);
+    const { code } = await runCommand(['queue', 'delete', 'gone', '--yes', '--project', 'p/calls'], environment);
+    expect(code).toBe(0);
+    const { stdout } = await run(['list', '--project', 'p/calls']);
+    expect(JSON.parse(stdout)).toEqual([{ project_id: 'p/calls', queues: [], objects: [] }]);
+    expect(await run(['list', '--project', 'p/cals'])).toEqual({
+      code: 1,
+      stdout: '',
+      stderr: expect.stringContaining('There is no project p/cals.\nThe nearest projects are p/calls'),
+    });
+  });
+
+  it('end-sessions names an account that does not exist', async () => {
+    expect(await run(['end-sessions', 'nobody'])).toMatchObject({
+      code: 1,
+      stderr: expect.stringContaining('There is no account named "nobody".'),
+    });
+  });
+
   it('put-dataset names the first line that is not JSON', async () => {
     const { code, stderr } = await run(['put-dataset', 'bad', '-', '--project', 'p/q'], '{"a":1}\n\n{"a":2}\nnonsense');
     expect(code).toBe(1);

@@ -52,6 +52,14 @@ export function requireProjectSetting(project: string | undefined): string {
   throw new UsageError('no project: pass --project entity/project or set HEDDLE_PROJECT');
 }
 
+/** Makes a command that changes data refuse to run in read-only mode. */
+export function refuseReadOnly(command: Command): Command {
+  return command.hook('preAction', () => {
+    if (!settingsOf(command).values.readOnly) return;
+    throw new UsageError(`${command.name()} changes data, which HEDDLE_READ_ONLY or --read-only forbids`);
+  });
+}
+
 /** Returns the settings that were given as flags, as text. */
 export function flagsOf(command: Command): Partial<Record<SettingName, string>> {
   const given = command.opts<Record<string, string | boolean>>();

@@ -3,7 +3,7 @@ import { HeddleError } from '../../core/errors.ts';
 import { projectIds } from '../operations/projects.ts';
 import type { Database, Transaction } from '../storage/database.ts';
 import type { Tables } from '../storage/database-tables.ts';
-import { ensureAccount, hashSecret, randomSecret, readGrants } from './accounts.ts';
+import { checkAccount, ensureAccount, hashSecret, randomSecret, readGrants } from './accounts.ts';
 
 /** Time in which an invitation can be used, in milliseconds. */
 const invitationMs = 24 * 60 * 60_000;
@@ -208,6 +208,7 @@ async function endSession(transaction: Transaction, token: string): Promise<void
 /** Ends all sessions of an account, and its invitations; returns how many browsers were logged in. */
 export function endSessionsOf(database: Database, account: string): Promise<number> {
   return database.write(async (transaction) => {
+    await checkAccount(transaction, account);
     await transaction.deleteFrom('board_invitations').where('account', '=', account).execute();
     const { numDeletedRows } = await transaction
       .deleteFrom('board_sessions')
