@@ -15,6 +15,7 @@ import type { Edit, Entry } from '../../client-setup/entry.ts';
 import { isInstalled, missingTraces } from '../../client-setup/installed.ts';
 import { HeddleError, notConfigured } from '../../core/errors.ts';
 import { hasSqlite, sqliteAdvice } from '../../core/sqlite.ts';
+import { version } from '../../core/version.ts';
 import type { ResolvedSettings } from '../../settings/resolve-settings.ts';
 import { settingDefinitions, settingNames } from '../../settings/settings.ts';
 import { invocation } from '../invocation.ts';
@@ -211,7 +212,7 @@ function scriptPath(): string {
   if (!/[\\/]_npx[\\/]/.test(script)) return script;
   throw notConfigured(
     'heddle runs from the cache of npx, which npm may empty at any time; a client would then not find it.',
-    'Install it with `npm install --global heddle` and run `heddle setup` again.',
+    `Install it with \`npm install --global --prefix ~/.heddle ./heddle-${version}.tgz\`, then run \`~/.heddle/bin/heddle setup\`.`,
   );
 }
 
