@@ -5,7 +5,7 @@ import { meantName } from '../text/names.ts';
 import { keychainCommand } from './access/secrets.ts';
 import { invocation } from './invocation.ts';
 import { completeCommand } from './terminal/complete-line.ts';
-import { didYouMean, orList, reportUsage, UsageError, wantsJson } from './terminal/report-failure.ts';
+import { didYouMean, isSecretName, orList, reportUsage, UsageError, wantsJson } from './terminal/report-failure.ts';
 import { explain, styleHelp, wantsWholeHelp, wholeHelp } from './usage/help.ts';
 import { splitLeadingSettings } from './usage/setting-flags.ts';
 
@@ -46,18 +46,33 @@ const hiddenCommands = [completeCommand, keychainCommand];
 export async function parseAndRun(given: readonly string[]): Promise<void> {
   const args = parsableLine(given);
   const program = await createProgram(await commandsToLoad(args));
+  if (given[0] === 'help') requireSubcommand(program, given.slice(1));
   await program.parseAsync(args, { from: 'user' });
 }
 
 /** Returns a command line as the parser takes it: settings behind their command, and `--help` for `help` and `--help-all`. */
 function parsableLine(given: readonly string[]): string[] {
-  const { settings, rest } = splitLeadingSettings(given);
-  const [first = '', ...others] = rest;
+  const leading = splitLeadingSettings(given);
+  const [first = '', ...others] = leading.rest;
   if (first === 'help' && others.length > 0) return [...others, '--help'];
   if (first !== wholeHelp && !Object.hasOwn(commands, first)) return [...given];
+  if (hiddenCommands.includes(first)) return [...given];
+  // Also between a command and the one below it.
+  const inner = splitLeadingSettings(others);
+  const settings = [...leading.settings, ...inner.settings];
+  const rest = [first, ...inner.rest];
   const end = rest.indexOf('--');
   const line = end === -1 ? [...rest, ...settings] : rest.toSpliced(end, 0, ...settings);
   return wantsWholeHelp() ? line.map((word) => (word === wholeHelp ? '--help' : word)) : line;
+}
+
+/** Checks that the command whose help is asked for exists below another one. @throws UsageError with the nearest one. */
+function requireSubcommand(program: Command, [name, subcommand]: readonly string[]): void {
+  const known = program.commands.find((command) => command.name() === name)?.commands.map((command) => command.name());
+  if (subcommand === undefined || !known?.length || known.includes(subcommand)) return;
+  throw new UsageError(
+    `unknown command '${subcommand}'${didYouMean(subcommand, known)}; commands: ${known.join(', ')}`,
+  );
 }
 
 /** Creates the parser of the command line with these commands, by default with all that people use. */
@@ -135,8 +150,7 @@ function nextStep(message: string, program: Command): string {
     return `The commands of ${lineOf(group)} are ${andList.format(names)}.`;
   }
   const [, option = ''] = /unknown option '--?([\w-]*)/.exec(message) ?? [];
-  const isSecret = ['key', 'token', 'secret', 'password'].some((word) => option.toLowerCase().includes(word));
-  return isSecret
+  return isSecretName(option)
     ? 'Secrets have no options: `heddle login --help` says where they come from.'
     : 'Run the command with --help for its options.';
 }

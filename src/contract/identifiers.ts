@@ -26,3 +26,10 @@ export const inferencePath = z
   .regex(/^(\/[A-Za-z0-9._~:@-]+)+$/, 'must be a path like /chat/completions')
   .max(1024)
   .refine((text) => !text.split('/').some((part) => /^\.{1,2}$/.test(part)), 'must not have . or .. in it');
+
+/** Returns the entries that have a name, or else those whose name differs from it in case only. */
+export function entriesNamed<Entry extends { name: string }>(name: string, entries: readonly Entry[]): Entry[] {
+  const alike = entries.filter((entry) => entry.name.toLowerCase() === name.toLowerCase());
+  const same = alike.filter((entry) => entry.name === name);
+  return same.length > 0 ? same : alike;
+}

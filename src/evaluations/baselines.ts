@@ -1,4 +1,5 @@
 import type { ServiceClient } from '../client/service-client.ts';
+import { entriesNamed } from '../contract/identifiers.ts';
 import { classMembers } from '../contract/objects.ts';
 import { objectIdOf } from '../contract/references.ts';
 import { HeddleError, invalidArgument } from '../core/errors.ts';
@@ -45,7 +46,7 @@ export async function storeBaseline(
 }
 
 /**
- * Finds the run that has a name.
+ * Finds the run that has a name, whatever its case.
  * @param evaluations names of the evaluations that are meant; all, if there are none.
  * @throws HeddleError `not_found` if none has it, `invalid_arguments` if runs of several evaluations have it.
  */
@@ -57,19 +58,33 @@ export async function findBaseline(
 ): Promise<string> {
   const filter = { base_object_classes: [baselineClass], latest_only: true, is_op: false };
   const { objs } = await service.call('queryObjects', { body: { project_id, filter, limit: maxBaselines } });
-  const baselines = objs.map(({ val }) => objectOrEmpty(val) as Partial<Baseline>);
-  const named = baselines.filter((baseline) => baseline.name === name && typeof baseline.run_id === 'string');
-  const meant = named.filter(({ evaluation = '' }) => evaluations.length === 0 || evaluations.includes(evaluation));
-  const [only, another] = meant.map(({ run_id = '' }) => run_id);
+  const baselines = objs.flatMap(({ val }) => baselineOf(val));
+  const ofEvaluations = baselines.filter(
+    ({ evaluation }) => evaluations.length === 0 || evaluations.includes(evaluation),
+  );
+  const meant = entriesNamed(name, ofEvaluations);
+  const [only, another] = meant.map(({ run_id }) => run_id);
   if (only === undefined) {
-    const names = baselines.flatMap((baseline) => (typeof baseline.name === 'string' ? baseline.name : []));
-    throw await unknownRun(name, project_id, service, [...new Set(names)]);
+    const [other] = entriesNamed(name, baselines);
+    if (!other)
+      throw await unknownRun(name, project_id, service, [...new Set(baselines.map((baseline) => baseline.name))]);
+    throw new HeddleError({
+      code: 'not_found',
+      message: `${JSON.stringify(shortName(name))} is a baseline of the evaluation ${shortName(other.evaluation)}, not of ${evaluations.map(shortName).join(', ')}.`,
+      hint: `To compare runs of different evaluations, pass the id of its run, ${shortName(other.run_id)}.`,
+    });
   }
   if (another === undefined) return only;
-  const found = meant.map(({ evaluation = '' }) => shortName(evaluation)).join(', ');
+  const found = meant.map(({ evaluation }) => shortName(evaluation)).join(', ');
   throw new HeddleError({
     code: 'invalid_arguments',
     message: `Several evaluations have a baseline ${JSON.stringify(shortName(name))}: ${found}.`,
     hint: 'Name a run of the one that is meant too, or pass the id of the run.',
   });
+}
+
+function baselineOf(val: unknown): Baseline | [] {
+  const { name, run_id, evaluation } = objectOrEmpty(val);
+  const isWhole = typeof name === 'string' && typeof run_id === 'string' && typeof evaluation === 'string';
+  return isWhole ? { name, run_id, evaluation } : [];
 }

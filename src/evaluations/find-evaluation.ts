@@ -3,6 +3,7 @@ import { objectReference, parseReference } from '../contract/references.ts';
 import { HeddleError } from '../core/errors.ts';
 import { isDerivedName } from '../records/derived-name.ts';
 import { findVersions, readNamedVersion } from '../records/read-objects.ts';
+import { otherProjectsSentence } from '../records/require-project.ts';
 import { nearestSentence, shortName } from '../text/names.ts';
 
 /** Evaluations among which the nearest are looked for. */
@@ -26,9 +27,14 @@ export interface FoundEvaluation {
 export async function findEvaluation(text: string, project: string, service: ServiceClient): Promise<FoundEvaluation> {
   const version = await readNamedVersion(text, project, service);
   if (!version) {
+    const elsewhere = await otherProjectsSentence(
+      project,
+      service,
+      async (other) => (await readNamedVersion(text, other, service)) !== undefined,
+    );
     throw new HeddleError({
       code: 'not_found',
-      message: `There is no evaluation ${JSON.stringify(shortName(text))} in project ${project}.`,
+      message: `There is no evaluation ${JSON.stringify(shortName(text))} in project ${project}.${elsewhere}`,
       hint: await nearestEvaluations(text, project, service),
     });
   }

@@ -4,6 +4,7 @@ import { parseScorer, type RunnableScorer } from '../contract/scorers.ts';
 import { concurrently } from '../core/concurrently.ts';
 import { HeddleError } from '../core/errors.ts';
 import { findVersions, readNamedVersion } from '../records/read-objects.ts';
+import { otherProjectsSentence } from '../records/require-project.ts';
 import { nearestSentence, shortName } from '../text/names.ts';
 
 /** Scorers that are read at once, and among which the nearest are looked for. */
@@ -49,9 +50,14 @@ async function unknownScorer(text: string, project: string, service: ServiceClie
   const page = { limit: maxCandidates, offset: 0 };
   const found = await findVersions('scorer', project, page, service).catch(() => []);
   const names = found.map(({ object_id }) => object_id);
+  const elsewhere = await otherProjectsSentence(
+    project,
+    service,
+    async (other) => (await readNamedVersion(text, other, service)) !== undefined,
+  );
   return new HeddleError({
     code: 'not_found',
-    message: `There is no scorer ${JSON.stringify(shortName(text))} in project ${project}.`,
+    message: `There is no scorer ${JSON.stringify(shortName(text))} in project ${project}.${elsewhere}`,
     hint: `${nearestSentence('scorers', parseReference(text)?.name ?? text, names)} Call list_objects with kind scorer for all of them.`.trim(),
   });
 }

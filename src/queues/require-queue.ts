@@ -1,15 +1,13 @@
 import type { ServiceClient } from '../client/service-client.ts';
 import type { ResultOf } from '../contract/endpoints.ts';
-import { pathSegment } from '../contract/identifiers.ts';
+import { entriesNamed, pathSegment } from '../contract/identifiers.ts';
 import type { Queue } from '../contract/queues.ts';
 import { type ErrorFields, HeddleError } from '../core/errors.ts';
-import { knownProjects, requireProject } from '../records/require-project.ts';
+import { otherProjectsWith, requireProject } from '../records/require-project.ts';
 import { meantName, nearest, shortName } from '../text/names.ts';
 
 /** Queues among which the nearest are looked for. */
 const maxCandidates = 1000;
-/** Other projects in which a name is looked for. */
-const maxOtherProjects = 50;
 /** Queues of one name that are named. */
 const maxNamed = 5;
 
@@ -75,7 +73,7 @@ export async function findQueueId(idOrName: string, project: string, service: Se
   const byId = isId ? await requireQueue(idOrName, project, service).catch(asNotFound) : undefined;
   if (byId && !(byId instanceof HeddleError)) return idOrName;
   const queues = await service.call('queryQueues', { body: { project_id: project, limit: maxCandidates } });
-  const [named, ...others] = queues.filter(({ name }) => name.toLowerCase() === idOrName.toLowerCase());
+  const [named, ...others] = entriesNamed(idOrName, queues);
   if (named && others.length === 0) return named.id;
   const meant = named
     ? undefined
@@ -116,7 +114,7 @@ async function findNearest(id: string, project_id: string, service: ServiceClien
     .call('queryQueues', { body: { project_id, limit: maxCandidates } })
     .catch(() => undefined);
   if (!queues) return { hint: 'Call list_queues for the ids.' };
-  const named = queues.filter(({ name }) => name.toLowerCase() === id.toLowerCase());
+  const named = entriesNamed(id, queues);
   if (named.length > 0) {
     const ids = named.slice(0, maxNamed).map((queue) => shortName(queue.id));
     return {
@@ -139,18 +137,17 @@ async function findNearest(id: string, project_id: string, service: ServiceClien
   return { hint: `The nearest ids are ${names.join(', ')}. Call list_queues for all of them.` };
 }
 
-/** Returns a hint that names another project with a queue of this name, at a service that lists projects. */
+/** Returns a hint that names another project with a queue of this id or name, at a service that lists projects. */
 async function findElsewhere(
-  name: string,
+  idOrName: string,
   project: string,
   service: ServiceClient,
 ): Promise<NearestQueues | undefined> {
-  const known = await knownProjects(service).catch(() => undefined);
-  if (known === undefined || !known.includes(project)) return undefined;
-  for (const other of known.filter((id) => id !== project).slice(0, maxOtherProjects)) {
-    if ((await queuesNamed(name, other, service)).length === 0) continue;
-    const found = `Project ${other} has a queue of this name`;
-    return { hint: `${found}: pass it as project_id.`, terminalHint: `${found}: add --project ${other}.` };
-  }
-  return undefined;
+  const [other] = await otherProjectsWith(project, service, async (project_id) => {
+    const queues = await service.call('queryQueues', { body: { project_id, limit: maxCandidates } });
+    return queues.some(({ id }) => id === idOrName) || entriesNamed(idOrName, queues).length > 0;
+  });
+  if (other === undefined) return undefined;
+  const found = `Project ${other} has a queue of this name`;
+  return { hint: `${found}: pass it as project_id.`, terminalHint: `${found}: add --project ${other}.` };
 }

@@ -1,7 +1,12 @@
 import type { ServiceClient } from '../client/service-client.ts';
 import { withFallback } from '../client/with-fallback.ts';
+import { concurrently } from '../core/concurrently.ts';
 import { HeddleError } from '../core/errors.ts';
 import { nearestSentence } from '../text/names.ts';
+
+/** Other projects that are searched for what one lacks, and how many at once. */
+const maxOthers = 20;
+const concurrentReads = 8;
 
 /** Returns the projects of a service; undefined at one that cannot list them. */
 export function knownProjects(service: ServiceClient): Promise<string[] | undefined> {
@@ -12,6 +17,28 @@ export function knownProjects(service: ServiceClient): Promise<string[] | undefi
 }
 
 /**
+ * Returns the other projects in which something is, of up to 20 that the service lists.
+ * @param isIn searches one project; a project in which the search fails is passed over.
+ */
+export async function otherProjectsWith(
+  project: string,
+  service: ServiceClient,
+  isIn: (project: string) => Promise<boolean>,
+): Promise<string[]> {
+  const known = await knownProjects(service).catch(() => []);
+  const others = (known ?? []).filter((other) => other !== project).slice(0, maxOthers);
+  const found = await concurrently(others, concurrentReads, (other) => isIn(other).catch(() => false));
+  return others.filter((_, at) => found[at]);
+}
+
+/** Returns a sentence that names the projects of {@link otherProjectsWith}, with a space in front; empty if there are none. */
+export async function otherProjectsSentence(...search: Parameters<typeof otherProjectsWith>): Promise<string> {
+  const names = await otherProjectsWith(...search);
+  if (names.length === 0) return '';
+  return ` It is in ${names.length === 1 ? 'the project' : 'the projects'} ${names.join(', ')}.`;
+}
+
+/**
  * Checks that a project exists, where a search in it has found nothing. A service that cannot list projects gets the
  * benefit of the doubt.
  * @throws HeddleError `not_found` with the nearest projects.
@@ -19,8 +46,13 @@ export function knownProjects(service: ServiceClient): Promise<string[] | undefi
 export async function requireProject(project: string, service: ServiceClient): Promise<void> {
   const known = await knownProjects(service);
   if (known === undefined || known.includes(project)) return;
+  throw unknownProject(project, known);
+}
+
+/** Returns the error for a project that does not exist, with the nearest ones. */
+export function unknownProject(project: string, known: readonly string[]): HeddleError {
   const names = nearestSentence('projects', project, known);
-  throw new HeddleError({
+  return new HeddleError({
     code: 'not_found',
     message: `There is no project ${project}.`,
     hint: names

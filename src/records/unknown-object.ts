@@ -6,7 +6,7 @@ import { formatReference, objectIdOf, type Reference, referenceScheme } from '..
 import { HeddleError } from '../core/errors.ts';
 import { nearest, shortName } from '../text/names.ts';
 import { baseClasses, readNamedVersion } from './read-objects.ts';
-import { requireProject } from './require-project.ts';
+import { otherProjectsSentence, requireProject } from './require-project.ts';
 
 /** Objects among which the nearest are looked for, and versions of which there may be many. */
 const maxCandidates = 1000;
@@ -71,8 +71,12 @@ export async function unknownObject(
   const near = nearest(name, objects, ({ object_id }) => [object_id]).map((object) =>
     formatReference({ ...reference, kind: kindOf(object), name: object.object_id, version: object.digest }),
   );
+  const elsewhere = await otherProjectsSentence(project_id, service, async (other) => {
+    const query = { project_id: other, filter: { object_ids: [name] }, limit: 1, metadata_only: true };
+    return (await service.call('queryObjects', { body: query })).objs.length > 0;
+  });
   return notFound(
-    `Project ${project_id} has no object ${shortName(name)}.`,
+    `Project ${project_id} has no object ${shortName(name)}.${elsewhere}`,
     near.length > 0 ? `The nearest are ${near.join(', ')}.` : 'Call list_objects for references.',
   );
 }

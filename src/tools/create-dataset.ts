@@ -1,11 +1,11 @@
 import * as z from 'zod';
 import { splitProjectId } from '../contract/identifiers.ts';
+import { objectName } from '../contract/object-name.ts';
 import { classMembers } from '../contract/objects.ts';
 import { formatReference, objectIdOf, objectReference, referenceScheme } from '../contract/references.ts';
 import { rowOfTable } from '../contract/tables.ts';
 import { maxDatasetBytes, maxDatasetRows, rowsOfQueue, tooLarge } from '../queues/dataset-rows.ts';
 import { itemsFilter } from '../queues/items-filter.ts';
-import { objectName } from '../records/object-name.ts';
 import { versionsOfName } from '../records/read-objects.ts';
 import { callPath, cutMembers, maxPaths } from '../text/call-values.ts';
 import { cell, compactTable, escapeInvisible } from '../text/compact-table.ts';

@@ -1,8 +1,8 @@
 import * as z from 'zod';
+import { objectName } from '../contract/object-name.ts';
 import { classMembers } from '../contract/objects.ts';
 import { findPlaceholders, templateTexts } from '../contract/prompts.ts';
 import { objectIdOf, objectReference } from '../contract/references.ts';
-import { objectName } from '../records/object-name.ts';
 import { versionsOfName } from '../records/read-objects.ts';
 import { cell } from '../text/compact-table.ts';
 import { shortName } from '../text/names.ts';

@@ -1,4 +1,5 @@
 import * as z from 'zod';
+import { objectName } from '../contract/object-name.ts';
 import { classMembers } from '../contract/objects.ts';
 import { findPlaceholders } from '../contract/prompts.ts';
 import { objectIdOf, objectReference } from '../contract/references.ts';
@@ -14,7 +15,6 @@ import { comparisonWarning } from '../evaluations/comparison-warning.ts';
 import { findScorers } from '../evaluations/find-scorers.ts';
 import { fieldSchema } from '../queues/queue-fields.ts';
 import { derivedModel } from '../records/derived-name.ts';
-import { objectName } from '../records/object-name.ts';
 import { versionsOfName } from '../records/read-objects.ts';
 import { checkModels } from '../records/unlisted-model.ts';
 import { cell, compactTable, escapeInvisible } from '../text/compact-table.ts';

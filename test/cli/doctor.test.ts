@@ -64,28 +64,50 @@ describe('heddle doctor', () => {
     write('.claude/settings.json', '{"enabledPlugins":{"heddle@heddle":true}}');
     write(
       '.codex/config.toml',
-      '[mcp_servers.heddle]\ncommand = "heddle"\n[plugins."heddle@heddle"]\nenabled = true\n',
+      `[mcp_servers.heddle]\ncommand = "${process.execPath}"\nargs = ["${standIn}"]\n[plugins."heddle@heddle"]\nenabled = true\n`,
     );
-    write('.gemini/settings.json', '{"mcpServers":{"heddle":{"httpUrl":"https://heddle.example.com/mcp"}}}');
+    const nothing = `http://127.0.0.1:${await freePort()}/mcp`;
+    write('.gemini/settings.json', JSON.stringify({ mcpServers: { heddle: { httpUrl: nothing } } }));
     write('.copilot/mcp-config.json', '{"mcpServers":');
     const { findings, code } = await examine(environment);
     const ofClients = findings.filter(({ check }) => check === 'clients');
     expect(ofClients.map(({ state, message }) => [state, message.replaceAll(home, '~')])).toEqual([
       ['ok', 'Claude Code starts heddle as a plugin'],
-      ['failure', 'Cursor cannot start heddle: ~/.cursor/mcp.json names /nowhere/heddle.js, which does not exist'],
+      ['failure', 'Cursor cannot use heddle in ~/.cursor/mcp.json: /nowhere/heddle.js does not exist'],
       ['warning', 'Codex has heddle twice: as a plugin, and in ~/.codex/config.toml'],
-      ['ok', 'Gemini CLI has heddle in ~/.gemini/settings.json'],
+      ['failure', expect.stringMatching(/^Gemini CLI cannot use heddle in ~\/.gemini\/settings.json: .*ECONNREFUSED/)],
       ['warning', expect.stringMatching(/^GitHub Copilot CLI: /)],
     ]);
-    expect(ofClients[1]!.advice).toBe('Run `heddle setup cursor` again.');
+    expect(ofClients[1]!.advice).toBe('Run `heddle setup cursor` again with settings that work.');
     expect(code).toBe(1);
+  });
+
+  it('starts the entries of clients with their settings, whatever the entry is named', async () => {
+    const home = temporaryFolder();
+    const environment = emptyHome(home);
+    await call('list_queues', {}, environment);
+    const setup = (client: string, ...flags: string[]) =>
+      run(['setup', client, '--yes', ...flags], { ...environment, HEDDLE_PROJECT: '' });
+    await setup('cursor', '--project', 'nosuch/project');
+    await setup('claude-code', '--profile', 'work');
+    await setup('codex', '--name', 'other');
+    writeFileSync(join(home, 'file'), '');
+    await setup('windsurf', '--data-dir', join(home, 'file', 'data'));
+    const { findings } = await examine(environment);
+    const ofClients = findings.filter(({ check }) => check === 'clients');
+    expect(ofClients.map(({ message }) => message.replaceAll(home, '~'))).toEqual([
+      'Claude Code cannot use heddle in ~/.claude.json: --profile names a profile that does not exist.',
+      'Cursor cannot use heddle in ~/.cursor/mcp.json: a call for the queues of nosuch/project failed: There is no project nosuch/project. The nearest projects are demo/support. Pass one of them as project_id.',
+      'Codex has heddle as "other" in ~/.codex/config.toml',
+      'Windsurf cannot use heddle in ~/.codeium/windsurf/mcp_config.json: ~/file/data/heddle.db cannot be created: ~/file takes no new files (ENOTDIR)',
+    ]);
   });
 
   it('calls a tool as clients do, which names a project that does not exist', async () => {
     const environment = emptyHome(temporaryFolder());
     await call('list_queues', {}, environment);
-    const { findings } = await examine({ ...environment, HEDDLE_PROJECT: 'a/b' }, command);
-    expect(findings.at(-1)).toMatchObject({
+    const { stdout } = await run(['doctor', '--json', '--project', 'a/b'], environment);
+    expect(JSON.parse(stdout).findings.at(-1)).toMatchObject({
       state: 'failure',
       message: expect.stringContaining('a call for the queues of a/b failed: There is no project a/b.'),
     });

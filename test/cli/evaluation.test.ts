@@ -9,7 +9,7 @@ import { interruptedRun } from '../../src/cli/commands/evaluation/wait-for-run.t
 import { startEvaluatingService } from '../support/evaluating-service.ts';
 import { prepareEvaluation, runArgs } from '../support/evaluation-command.ts';
 import { freePort } from '../support/free-port.ts';
-import { emptyHome, run, temporaryFolder } from '../support/heddle.ts';
+import { call, emptyHome, run, temporaryFolder } from '../support/heddle.ts';
 import { startScriptedModel } from '../support/scripted-model.ts';
 
 const runOf = (scorers: Run['scorers'], predictions = 10): Run => ({
@@ -248,6 +248,44 @@ describe('heddle evaluation', () => {
     expect(newest.runs).toMatchObject([{ run_id: first.runs[0].run_id }, { run_id: runs[1].run_id }]);
     const alone = await run([...runArgs, '--fail-if-worse'], environment);
     expect([alone.code, alone.stderr]).toEqual([2, expect.stringContaining('--fail-if-worse needs --compare')]);
+  });
+
+  it('takes names of scorers and baselines in any case, and refuses unknown ones before it asks the model', async () => {
+    let requests = 0;
+    const model = await startScriptedModel(() => {
+      requests += 1;
+      return 'yes';
+    });
+    const environment = await prepareEvaluation(model.url);
+    const refused = async (...args: string[]) => {
+      const { code, stderr } = await run([...runArgs, ...args], environment);
+      return [code, requests, stderr];
+    };
+    expect(await refused('--scorer', 'Says No', '--min-pass-rate', '1')).toEqual([
+      2,
+      0,
+      expect.stringContaining('no scorer Says No; scorers of yes: says_yes. Nothing was run'),
+    ]);
+    expect(await refused('--compare', 'main')).toEqual([3, 0, expect.stringContaining('has no run "main"')]);
+    const named = ['--scorer', 'Says Yes', '--min-pass-rate', '1', '--baseline', 'Main Line'];
+    expect((await run([...runArgs, ...named], environment)).code).toBe(0);
+    expect((await run([...runArgs, '--compare', 'main line'], environment)).code).toBe(0);
+
+    const rows = 'weave:///demo/support/object/rows:latest';
+    const scorers = ['Says yes'];
+    await call('create_evaluation', { name: 'Other', dataset: rows, scorers }, environment);
+    const before = requests;
+    const other = runArgs.map((word) => (word === 'Yes' ? 'Other' : word));
+    const elsewhere = await run([...other, '--compare', 'Main Line'], environment);
+    expect([elsewhere.code, requests, elsewhere.stderr]).toEqual([
+      3,
+      before,
+      expect.stringContaining('"Main Line" is a baseline of the evaluation yes, not of other.'),
+    ]);
+    const copy = await run(['evaluation', 'baseline', 'copy', 'MAIN LINE'], environment);
+    expect(JSON.parse(copy.stdout)).toMatchObject({ baseline: 'copy' });
+    const compared = await run(['evaluation', 'compare', 'Main Line'], environment);
+    expect(JSON.parse(compared.stdout).runs).toHaveLength(2);
   });
 
   it('runs a sample of the rows, which a seed draws', async () => {

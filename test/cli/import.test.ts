@@ -160,6 +160,8 @@ describe('heddle import', () => {
     expect(await importFile(second, ...target)).toMatchObject({ code: 0, stdout: '1 added, 1 duplicates\n' });
     const only: string = await ask('/annotation_queues/query', { project_id: 'team/names' });
     expect(JSON.parse(only)).toMatchObject({ name: "Nurse's review", id: expect.stringMatching(/^[0-9a-v]{17}$/) });
+    const inCapitals = await importFile(second, '--project', 'team/names', '--queue', "NURSE'S review");
+    expect(inCapitals).toMatchObject({ code: 0, stdout: '0 added, 2 duplicates\n' });
 
     const namesake = { project_id: 'team/names', name: "Nurse's review", scorer_refs: [] };
     await ask('/annotation_queues', namesake);

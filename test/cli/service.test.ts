@@ -73,12 +73,12 @@ describe('heddle service', () => {
     const dataset = await run(['put-dataset', 'rows', '-', '--project', 'p/q'], rows);
     expect(dataset.stdout).toMatch(/^v0 /);
     expect(await run(['put-dataset', 'rows', '-', '--project', 'p/q'], '[{"a":1},{"a":2}]')).toEqual(dataset);
-    expect((await run(['put-dataset', 'rows', '-', '--project', 'p/q'], '{"a":1}')).stdout).toMatch(/^v1 /);
+    expect((await run(['put-dataset', 'Rows', '-', '--project', 'p/q'], '{"a":1}')).stdout).toMatch(/^v1 /);
 
     for (const [args, input] of [
       [['put-prompt', 'hello', '-'], '[{"content":"no role"}]'],
       [['put-prompt', 'hello', '-'], '{"messages":[]}'],
-      [['put-prompt', 'two words', '-'], same],
+      [['put-prompt', 'two: words', '-'], same],
       [['put-dataset', 'rows', '-'], '[1]'],
       [['put-dataset', 'rows', '-'], '{"a":1}\nnonsense'],
     ] as const) {
@@ -96,6 +96,27 @@ describe('heddle service', () => {
       },
     ]);
     expect((await run(['list'])).stdout).toBe(stdout);
+  });
+
+  it('list shows projects with recorded calls alone, and names the nearest of an unknown project', async () => {
+    const lines = JSON.stringify({ ...item, call_id: 'alone' });
+    await run(['import', '-', '--project', 'p/calls', '--queue', 'gone'], lines);
+    const { code } = await runCommand(['queue', 'delete', 'gone', '--yes', '--project', 'p/calls'], environment);
+    expect(code).toBe(0);
+    const { stdout } = await run(['list', '--project', 'p/calls']);
+    expect(JSON.parse(stdout)).toEqual([{ project_id: 'p/calls', queues: [], objects: [] }]);
+    expect(await run(['list', '--project', 'p/cals'])).toEqual({
+      code: 1,
+      stdout: '',
+      stderr: expect.stringContaining('There is no project p/cals.\nThe nearest projects are p/calls'),
+    });
+  });
+
+  it('end-sessions names an account that does not exist', async () => {
+    expect(await run(['end-sessions', 'nobody'])).toMatchObject({
+      code: 1,
+      stderr: expect.stringContaining('There is no account named "nobody".'),
+    });
   });
 
   it('put-dataset names the first line that is not JSON', async () => {

@@ -11,10 +11,14 @@ describe('a mistyped command line', () => {
       'lits',
       "unknown command 'lits' (did you mean heddle queue list, heddle evaluation list, heddle config list, or heddle service list?)",
     ],
-    ['login --api-key x', 'Secrets have no options'],
+    ...['login --api-key x', 'serve --passwort x', 'login --pass x', 'serve --bearer x', 'login --credentials x'].map(
+      (line) => [line, 'Secrets have no options'],
+    ),
     ['improt', "unknown command 'improt' (did you mean heddle import?)\n"],
     ['queue show Answers', "unknown command 'show'\nThe commands of heddle queue are list, export, and delete.\n"],
     ['setup claude', 'unknown client (did you mean claude-desktop or claude-code?): name one of claude-desktop, '],
+    ['help queue exprot', "unknown command 'exprot' (did you mean export?)"],
+    ['config get api_key', 'Secrets are no values of a profile'],
     ['service lst', "unknown command 'lst' (did you mean list?)"],
     ['config st', "unknown command 'st' (did you mean set?)"],
     ['setup curser', '(did you mean cursor?)'],
@@ -44,9 +48,45 @@ describe('a mistyped command line', () => {
     },
   );
 
-  it('speaks of secrets only where an option for one was tried', async () => {
-    const { stderr } = await run(['queue', 'list', '--bogus'], emptyHome(temporaryFolder()));
-    expect(stderr).toBe("heddle: unknown option '--bogus'\nRun the command with --help for its options.\n");
+  it.each([
+    'queue list --bogus',
+    'queue list --keyboard',
+    'queue list --keychain-timeout 1',
+    'evaluation show x --max-tokens 5',
+    'evaluation show x --max-token 5',
+    'serve --token-fil x',
+    'import file.csv --key id',
+    'config get projct',
+  ])('does not speak of secrets in `heddle %s`', async (line) => {
+    const { code, stderr } = await run(line.split(' '), emptyHome(temporaryFolder()));
+    expect(code).toBe(2);
+    expect(stderr).not.toContain('Secrets');
+  });
+
+  it('may have settings between a command and the one below it', async () => {
+    const environment = emptyHome(temporaryFolder());
+    const { code, stdout } = await run(['queue', '--project', 'demo/support', 'list'], environment);
+    expect([code, stdout]).toEqual([0, expect.stringContaining('support-triage')]);
+  });
+
+  it('changes no data in read-only mode', async () => {
+    const environment = emptyHome(temporaryFolder());
+    for (const args of [
+      ['--read-only', 'queue', 'delete', 'support-triage', '--yes'],
+      ['import', 'rows.csv', '--read-only'],
+      ['service', 'put-dataset', 'rows', 'rows.json', '--read-only'],
+    ]) {
+      const { code, stderr } = await run(args, environment);
+      expect([code, stderr]).toEqual([
+        2,
+        expect.stringContaining('changes data, which HEDDLE_READ_ONLY or --read-only forbids'),
+      ]);
+    }
+    const { code } = await run(['queue', 'delete', 'support-triage', '--yes'], {
+      ...environment,
+      HEDDLE_READ_ONLY: 'true',
+    });
+    expect(code).toBe(2);
   });
 
   it('is reported as JSON with --json', async () => {

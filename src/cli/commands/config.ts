@@ -7,7 +7,7 @@ import { invocation } from '../invocation.ts';
 import { drawRecord } from '../terminal/aligned-table.ts';
 import { addOutputOptions, isForPeople, type OutputForm } from '../terminal/output-form.ts';
 import { printJson, printLine } from '../terminal/print.ts';
-import { didYouMean, UsageError } from '../terminal/report-failure.ts';
+import { didYouMean, isSecretName, UsageError } from '../terminal/report-failure.ts';
 import { resultWidth } from '../terminal/terminal.ts';
 import { addSettingFlags, flagsOf } from '../usage/flags.ts';
 import { completeWith, explain } from '../usage/help.ts';
@@ -116,6 +116,6 @@ function unsetValue(name: string, key: string): void {
 function requireKey(key: string): void {
   if (keys().includes(key)) return;
   throw new UsageError(
-    `unknown key '${key}'${didYouMean(key, keys())}; keys: ${keys().join(', ')}. Secrets are no values of a profile: \`heddle login\` stores them`,
+    `unknown key '${key}'${didYouMean(key, keys())}; keys: ${keys().join(', ')}${isSecretName(key) ? '. Secrets are no values of a profile: `heddle login` stores them' : ''}`,
   );
 }

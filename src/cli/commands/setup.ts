@@ -15,14 +15,15 @@ import type { Edit, Entry } from '../../client-setup/entry.ts';
 import { isInstalled, missingTraces } from '../../client-setup/installed.ts';
 import { HeddleError, notConfigured } from '../../core/errors.ts';
 import { hasSqlite, sqliteAdvice } from '../../core/sqlite.ts';
+import { version } from '../../core/version.ts';
 import type { ResolvedSettings } from '../../settings/resolve-settings.ts';
-import { type Setting, settingDefinitions, settingNames } from '../../settings/settings.ts';
+import { settingDefinitions, settingNames } from '../../settings/settings.ts';
 import { invocation } from '../invocation.ts';
 import { confirmChange } from '../terminal/confirm-change.ts';
 import { printLine } from '../terminal/print.ts';
 import { reportFailure, UsageError } from '../terminal/report-failure.ts';
 import { paint } from '../terminal/terminal.ts';
-import { addSettingFlags, runtimeFlags, settingsOf } from '../usage/flags.ts';
+import { addSettingFlags, flagArguments, runtimeFlags, settingsOf } from '../usage/flags.ts';
 import { explain } from '../usage/help.ts';
 
 interface SetupOptions {
@@ -200,18 +201,9 @@ function parseAddress(text: string): string {
   return address;
 }
 
-/** Returns how this installation is started with the settings given as flags. Secrets have no flags. */
-function localServer({ values, sources }: ResolvedSettings): LocalServer {
-  const args = [scriptPath(), 'serve'];
-  for (const name of settingNames) {
-    if (sources[name].from !== 'flag') continue;
-    const { flag }: Setting = settingDefinitions[name];
-    const [option, placeholder] = flag!.split(' ');
-    const value = String(values[name]);
-    args.push(option!);
-    if (placeholder !== undefined) args.push(name === 'dataDir' ? resolve(value) : value);
-  }
-  return { command: nodePath(), args };
+/** Returns how this installation is started with the settings given as flags. */
+function localServer(settings: ResolvedSettings): LocalServer {
+  return { command: nodePath(), args: [scriptPath(), 'serve', ...flagArguments(settings)] };
 }
 
 /** Returns the absolute path of this program: desktop applications have another PATH than a shell. */
@@ -220,7 +212,7 @@ function scriptPath(): string {
   if (!/[\\/]_npx[\\/]/.test(script)) return script;
   throw notConfigured(
     'heddle runs from the cache of npx, which npm may empty at any time; a client would then not find it.',
-    'Install it with `npm install --global heddle` and run `heddle setup` again.',
+    `Install it with \`npm install --global --prefix ~/.heddle ./heddle-${version}.tgz\`, then run \`~/.heddle/bin/heddle setup\`.`,
   );
 }
 

@@ -43,11 +43,15 @@ export function alignTables(text: string, width: number): string {
     table = [];
   };
   for (const line of text.split('\n')) {
-    if (line.includes('\t')) table.push(line.split('\t'));
-    else {
+    const cells = line.split('\t');
+    const [names] = table;
+    if (names && names.length !== cells.length) {
       endTable();
-      drawn.push(line);
+      // Nothing else separates two tables of a tool.
+      if (cells.length > 1) drawn.push('');
     }
+    if (cells.length > 1) table.push(cells);
+    else drawn.push(line);
   }
   endTable();
   if (isCut) drawn.push(cutNote);

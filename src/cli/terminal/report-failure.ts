@@ -17,6 +17,13 @@ export function didYouMean(text: string, known: readonly string[]): string {
   return meant.length === 0 ? '' : ` (did you mean ${orList.format(meant)}?)`;
 }
 
+/** Returns whether an option or a key is named like a secret; a limit of tokens is none. */
+export function isSecretName(name: string): boolean {
+  return /^(?!max|min)(?:.*[-_])?(?:token|secret|pass|passw[a-z]*|bearer|credentials?|(?<=[-_])key|apikey)$/i.test(
+    name,
+  );
+}
+
 /** Returns whether the command line asks for JSON; errors are then JSON too. */
 export function wantsJson(): boolean {
   return hasOption('--json');

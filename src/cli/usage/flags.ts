@@ -1,3 +1,4 @@
+import { resolve } from 'node:path';
 import { type Command, InvalidArgumentError, Option } from 'commander';
 import { ownMember } from '../../core/json/member-at.ts';
 import { logLevels } from '../../core/log.ts';
@@ -13,6 +14,7 @@ import {
 import { invocation } from '../invocation.ts';
 import { UsageError } from '../terminal/report-failure.ts';
 import { completeWith, settingsHeading } from './help.ts';
+import { runtimeFlags } from './setting-flags.ts';
 
 export { boardFlags, httpFlags, runtimeFlags } from './setting-flags.ts';
 
@@ -50,6 +52,14 @@ export function requireProjectSetting(project: string | undefined): string {
   throw new UsageError('no project: pass --project entity/project or set HEDDLE_PROJECT');
 }
 
+/** Makes a command that changes data refuse to run in read-only mode. */
+export function refuseReadOnly(command: Command): Command {
+  return command.hook('preAction', () => {
+    if (!settingsOf(command).values.readOnly) return;
+    throw new UsageError(`${command.name()} changes data, which HEDDLE_READ_ONLY or --read-only forbids`);
+  });
+}
+
 /** Returns the settings that were given as flags, as text. */
 export function flagsOf(command: Command): Partial<Record<SettingName, string>> {
   const given = command.opts<Record<string, string | boolean>>();
@@ -60,6 +70,17 @@ export function flagsOf(command: Command): Partial<Record<SettingName, string>> 
     if (value !== undefined) flags[name] = String(value);
   }
   return flags;
+}
+
+/** Returns the settings that were given as flags as arguments of `heddle serve`. Secrets have no flags. */
+export function flagArguments({ values, sources }: ResolvedSettings): string[] {
+  return runtimeFlags.flatMap((name) => {
+    if (sources[name].from !== 'flag') return [];
+    const { flag }: Setting = settingDefinitions[name];
+    const [option, placeholder] = flag!.split(' ');
+    const value = String(values[name]);
+    return [option!, ...(placeholder === undefined ? [] : [name === 'dataDir' ? resolve(value) : value])];
+  });
 }
 
 /** Returns a parser of options that are whole numbers. */

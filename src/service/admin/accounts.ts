@@ -154,7 +154,7 @@ export async function readGrants(transaction: Transaction, account: string): Pro
   return grantsOf(rows.map(({ project_id }) => project_id));
 }
 
-async function checkAccount(transaction: Transaction, name: string): Promise<void> {
+export async function checkAccount(transaction: Transaction, name: string): Promise<void> {
   const account = await transaction.selectFrom('accounts').select('name').where('name', '=', name).executeTakeFirst();
   if (account) return;
   throw new HeddleError({

@@ -1,8 +1,9 @@
+import { entriesNamed } from '../../contract/identifiers.ts';
 import { HeddleError } from '../../core/errors.ts';
 import { projectIds } from '../operations/projects.ts';
 import type { Database, Transaction } from '../storage/database.ts';
 import type { Tables } from '../storage/database-tables.ts';
-import { ensureAccount, hashSecret, randomSecret, readGrants } from './accounts.ts';
+import { checkAccount, ensureAccount, hashSecret, randomSecret, readGrants } from './accounts.ts';
 
 /** Time in which an invitation can be used, in milliseconds. */
 const invitationMs = 24 * 60 * 60_000;
@@ -119,7 +120,7 @@ export function invitePerson(
   });
 }
 
-/** Returns the id of the queue of a project with this id, or else with this name. */
+/** Returns the id of the queue of a project with this id, or else with this name, whatever its case. */
 async function findQueue(transaction: Transaction, project: string, idOrName: string): Promise<string> {
   const queues = await transaction
     .selectFrom('queues')
@@ -128,9 +129,8 @@ async function findQueue(transaction: Transaction, project: string, idOrName: st
     .where('deleted_at', 'is', null)
     .orderBy('name')
     .execute();
-  const [queue, other] = queues.filter(({ id }) => id === idOrName);
-  const named = queues.filter(({ name }) => name === idOrName);
-  if (queue && !other) return queue.id;
+  if (queues.some(({ id }) => id === idOrName)) return idOrName;
+  const named = entriesNamed(idOrName, queues);
   if (named.length === 1) return named[0]!.id;
   const fault =
     named.length === 0
@@ -211,6 +211,7 @@ async function endSession(transaction: Transaction, token: string): Promise<void
 /** Ends all sessions of an account, or of every account, and the invitations; returns how many browsers were logged in. */
 export function endSessionsOf(database: Database, account?: string): Promise<number> {
   return database.write(async (transaction) => {
+    if (account !== undefined) await checkAccount(transaction, account);
     let invitations = transaction.deleteFrom('board_invitations');
     let sessions = transaction.deleteFrom('board_sessions');
     if (account !== undefined) {

@@ -1,5 +1,5 @@
 import * as z from 'zod';
-import { projectId as projectIdSchema } from '../../contract/identifiers.ts';
+import { entriesNamed, projectId as projectIdSchema } from '../../contract/identifiers.ts';
 import { isPlainSegment, maxSegmentChars } from '../../contract/path-segments.ts';
 import { type AnnotationState, annotationStates } from '../../contract/queue-items.ts';
 import { validateValue } from '../../contract/validation.ts';
@@ -249,16 +249,18 @@ export async function ensureQueue(
   return id;
 }
 
-/** Returns the id of the queue that has a text as its id, or else as its name; undefined if there is none. */
+/** Returns the id of the queue that has a text as its id, or else as its name, whatever its case; undefined if there is none. */
 async function existingQueue(transaction: Transaction, project_id: string, text: string): Promise<string | undefined> {
   const queues = await transaction
     .selectFrom('queues')
-    .select(['id', 'deleted_at'])
+    .select(['id', 'name', 'deleted_at'])
     .where('project_id', '=', project_id)
-    .where(({ eb, or }) => or([eb('id', '=', text), eb('name', '=', text)]))
     .execute();
   if (queues.some(({ id }) => id === text)) return text;
-  const [queue, ...others] = queues.filter(({ deleted_at }) => deleted_at === null);
+  const [queue, ...others] = entriesNamed(
+    text,
+    queues.filter(({ deleted_at }) => deleted_at === null),
+  );
   if (others.length === 0) return queue?.id;
   throw new HeddleError({
     code: 'invalid_arguments',

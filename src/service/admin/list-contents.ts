@@ -12,6 +12,7 @@ export async function listContents(transaction: Transaction, projectId: string |
     .select('project_id')
     .where('deleted_at', 'is', null)
     .union(transaction.selectFrom('objects').select('project_id'))
+    .union(transaction.selectFrom('calls').select('project_id'))
     .orderBy('project_id')
     .execute();
   const listings = [];

@@ -1,6 +1,7 @@
 import * as z from 'zod';
 import { projectId as projectIdSchema } from '../../contract/identifiers.ts';
-import { objectNamePattern } from '../../contract/references.ts';
+import { objectName } from '../../contract/object-name.ts';
+import { objectIdOf } from '../../contract/references.ts';
 import type { Database } from '../storage/database.ts';
 import { prepareObject, putVersion } from '../storage/object-versions.ts';
 import { openDatabase } from '../storage/open-database.ts';
@@ -55,16 +56,21 @@ export async function openServiceStore(urlOrPath: string) {
   };
 }
 
-const objectName = z
-  .string()
-  .regex(objectNamePattern, 'must be 1 to 128 letters, digits, dots, hyphens or underscores');
-
 /** Stores a version of an object, unless the same content is stored already. */
 async function putObject(database: Database, kind: StorableKind, projectId: string, name: string, value: unknown) {
   const { schema, hint } = storable[kind];
-  const objectSchema = z.object({ project: projectIdSchema, name: objectName, [kind]: schema as z.ZodType });
+  const objectSchema = z.object({
+    project: projectIdSchema,
+    name: objectName,
+    [kind]: schema as z.ZodType,
+  });
   const object = { project: projectId, name, [kind]: value };
   const { [kind]: content } = checkArguments(objectSchema, object, `The ${kind} was not stored`, hint);
-  const version = prepareObject(kind, { project_id: projectId, object_id: name, content, created_by: 'cli' });
+  const version = prepareObject(kind, {
+    project_id: projectId,
+    object_id: objectIdOf(name),
+    content,
+    created_by: 'cli',
+  });
   return database.write((transaction) => putVersion(transaction, version));
 }

@@ -70,6 +70,26 @@ describe('alignTables', () => {
     );
   });
 
+  it('begins a new table where the number of cells changes', () => {
+    const text = lines(
+      'scorer\tresult',
+      'exact\t50%',
+      'slice\trows\tscorer\tresult',
+      'en\t2\texact\t100%',
+      'de\t3\texact\t0%',
+    );
+    expect(alignTables(text, 80)).toBe(
+      lines(
+        'scorer  result',
+        'exact   50%',
+        '',
+        'slice  rows  scorer  result',
+        'en        2  exact   100%',
+        'de        3  exact   0%',
+      ),
+    );
+  });
+
   it('writes JSON in words, with its control characters escaped', () => {
     const row = ['{"model":"a","tokens":[1,12345678901234567890]}', '"two\\nlines \\u001b[2J"', '{"cut…'].join('\t');
     expect(alignTables(lines('used\ttext\tother', row), 120)).toBe(

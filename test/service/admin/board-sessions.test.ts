@@ -58,7 +58,7 @@ describe('invitations to the board', () => {
   it('take the id or the name of a queue, and name the queues if there is none', async () => {
     const { data, running } = await startTestService({ sample: true });
     const project = 'demo/support';
-    const byName = await withStore(data, (store) => store.invite({ account: 'ann', project, queue: 'support-triage' }));
+    const byName = await withStore(data, (store) => store.invite({ account: 'ann', project, queue: 'Support-Triage' }));
     expect(byName.queue_id).toBe('support-triage');
     const wrong = withStore(data, (store) => store.invite({ account: 'bea', project, queue: 'nurses' }));
     await expect(wrong).rejects.toMatchObject({

@@ -5,7 +5,7 @@ import type { Client } from '@modelcontextprotocol/client';
 import { type Command, Option } from 'commander';
 import { HeddleError } from '../../../core/errors.ts';
 import { loadSqlite } from '../../../service/start-service.ts';
-import { connectToServer } from '../../access/connect-to-server.ts';
+import { connectToServer, ownServer } from '../../access/connect-to-server.ts';
 import { invocation, programName } from '../../invocation.ts';
 import { alignTables } from '../../terminal/aligned-table.ts';
 import { addOutputOptions, isForPeople, type OutputForm } from '../../terminal/output-form.ts';
@@ -17,7 +17,7 @@ import allSteps from './steps.json' with { type: 'json' };
 const connectStep = (program: string): string =>
   `\nNext: connect your own client with \`${program} setup CLIENT\`; docs/connect.md names the clients.`;
 const nextSteps = (program: string): string =>
-  `\nJudge the rest yourself: \`${program} board support-triage\`. All steps: \`${program} demo --all\`.${connectStep(program)}`;
+  `\nJudge the rest yourself: \`${program} board support-triage --project demo/support\`. All steps: \`${program} demo --all\`.${connectStep(program)}`;
 
 export function addDemo(program: Command): void {
   const demo = addOutputOptions(
@@ -96,7 +96,7 @@ async function runDemo(options: DemoOptions): Promise<void> {
   try {
     print(`A client starts \`heddle serve\`; its embedded service keeps its data in ${folder}`);
     const environment = isolatedEnvironment(folder);
-    const client = await connectToServer('heddle-demo', ['--data-dir', folder], environment);
+    const client = await connectToServer('heddle-demo', ownServer(['--data-dir', folder], environment));
     try {
       signal.throwIfAborted();
       const { tools } = await client.listTools();

@@ -1,6 +1,6 @@
-import { constants, existsSync, statSync } from 'node:fs';
-import { access, statfs } from 'node:fs/promises';
-import { dirname } from 'node:path';
+import { existsSync, statSync } from 'node:fs';
+import { mkdtemp, rmdir, statfs } from 'node:fs/promises';
+import { dirname, join } from 'node:path';
 import { dataLocation, secretsOf } from '../../../runtime/runtime.ts';
 import { loadSqlite, openServiceStore } from '../../../service/start-service.ts';
 import type { ResolvedSettings } from '../../../settings/resolve-settings.ts';
@@ -10,6 +10,9 @@ import { type Finding, failure, ok, warning } from './finding.ts';
 /** Free disk space below which doctor reports a failure or a warning. */
 const failureFreeBytes = 20e6;
 const warningFreeBytes = 500e6;
+
+/** What to do about a data folder that cannot be used. */
+export const folderAdvice = 'Set HEDDLE_DATA_DIR to a folder of your own, or correct the permissions.';
 
 export async function checkDatabase(resolved: ResolvedSettings): Promise<Finding[]> {
   if (resolved.values.databaseUrl === undefined) return [];
@@ -54,11 +57,16 @@ async function isEmpty(file: string): Promise<boolean> {
   }
 }
 
-/** Checks that the first call can create the file. The doctor creates nothing. */
-async function checkMissingFile(file: string): Promise<Finding[]> {
+/** Checks that the first call can create the file: an empty folder can be created in its place, and is removed again. */
+export async function checkMissingFile(file: string): Promise<Finding[]> {
   await loadSqlite();
   const folder = existingFolder(file);
-  await access(folder, constants.W_OK | constants.X_OK);
+  try {
+    await rmdir(await mkdtemp(join(folder, '.heddle-doctor-')));
+  } catch (error) {
+    const { code } = error as NodeJS.ErrnoException;
+    return [failure('data file', `${file} cannot be created: ${folder} takes no new files (${code})`, folderAdvice)];
+  }
   return [ok('data file', `${file} will be created at the first call`), await checkDiskSpace(folder)];
 }
 

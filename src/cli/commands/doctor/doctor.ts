@@ -6,26 +6,27 @@ import { HttpClient } from '../../../core/http/http-client.ts';
 import { ownMember } from '../../../core/json/member-at.ts';
 import { build, oldestNode, version } from '../../../core/version.ts';
 import { fetchKeys } from '../../../mcp/oauth/issuer-keys.ts';
-import { dataLocation, hasSampleProject } from '../../../runtime/runtime.ts';
+import { hasSampleProject } from '../../../runtime/runtime.ts';
 import { configFileIn, readProfiles, storeOf } from '../../../settings/profiles.ts';
 import { describeSource, type ResolvedSettings } from '../../../settings/resolve-settings.ts';
 import type { Credentials } from '../../../settings/secrets/credentials.ts';
 import { settingDefinitions, settingNames } from '../../../settings/settings.ts';
-import { connectToServer } from '../../access/connect-to-server.ts';
+import { ownServer } from '../../access/connect-to-server.ts';
 import { openSecretStore, readCredentials } from '../../access/secrets.ts';
 import { invocation } from '../../invocation.ts';
 import { addOutputOptions, isForPeople, type OutputForm } from '../../terminal/output-form.ts';
 import { printJson, printLine } from '../../terminal/print.ts';
 import { hintForPeople } from '../../terminal/report-failure.ts';
 import { paint } from '../../terminal/terminal.ts';
-import { addSettingFlags, runtimeFlags, settingsOf } from '../../usage/flags.ts';
+import { addSettingFlags, flagArguments, runtimeFlags, settingsOf } from '../../usage/flags.ts';
 import { explain } from '../../usage/help.ts';
 import { snakeCase } from '../../usage/snake-case.ts';
 import { checkClients } from './check-clients.ts';
-import { checkDatabase, checkDataFile } from './check-data.ts';
+import { checkDatabase, checkDataFile, folderAdvice } from './check-data.ts';
 import { checkModelProvider } from './check-model-provider.ts';
 import { checkService } from './check-service.ts';
 import { type Finding, failure, ok, warning } from './finding.ts';
+import { tryServer } from './try-server.ts';
 
 /** Oldest major version of Node that its makers still fix. */
 const oldestSupportedNode = 22;
@@ -39,7 +40,7 @@ const checks: [name: string, check: Check, advice?: string][] = [
   ['keychain', checkKeychain],
   ['service', checkRemoteService],
   ['token issuer', checkIssuer],
-  ['data file', checkDataFile, 'Set HEDDLE_DATA_DIR to a folder of your own, or correct the permissions.'],
+  ['data file', checkDataFile, folderAdvice],
   ['database', checkDatabase],
   ['model provider', checkModelProvider, 'Start the model provider, or correct HEDDLE_MODEL_PROVIDER_URL.'],
   ['MCP', checkHandshake, 'Run `heddle serve` in a terminal to see what it prints.'],
@@ -181,29 +182,13 @@ async function checkIssuer({ values }: ResolvedSettings): Promise<Finding[]> {
   return [ok('token issuer', `${oauthIssuer} publishes its keys at ${address}, ${keys.keys.length} in all`)];
 }
 
-/** Connects to `heddle serve`, whose stderr appears on the terminal. */
+/** Connects to `heddle serve` with the flags of this command. Its stderr appears on the terminal. */
 async function checkHandshake(settings: ResolvedSettings): Promise<Finding[]> {
-  const { values, sources } = settings;
-  const profile = sources.profile.from === 'flag' ? ['--profile', values.profile] : [];
-  const client = await connectToServer('heddle-doctor', profile, invocation().environment);
-  try {
-    const { tools } = await client.listTools();
-    const session = `protocol ${client.getNegotiatedProtocolVersion()}, ${tools.length} tools`;
-    const connected = ok('MCP', `a client connected to \`heddle serve\` over stdio, ${session}`);
-    // The doctor creates no data.
-    const isNew = hasSampleProject(values) && !existsSync(dataLocation(settings));
-    const hasProject = values.project !== undefined || hasSampleProject(values);
-    if (isNew || !hasProject || !tools.some(({ name }) => name === 'list_queues')) return [connected];
-    const { content, isError } = await client.callTool({ name: 'list_queues', arguments: {} });
-    const [said] = content;
-    const text = said?.type === 'text' ? said.text : '';
-    const project = values.project === undefined ? '' : ` of ${values.project}`;
-    if (!isError) return [connected, ok('MCP', `a call found the queues${project}: ${text.split('\n', 1)[0]}`)];
-    return [
-      connected,
-      failure('MCP', `a call for the queues${project} failed: ${text.split('\n').slice(0, 2).join(' ')}`),
-    ];
-  } finally {
-    client.close();
-  }
+  const { session, found, fault } = await tryServer(
+    ownServer(flagArguments(settings), invocation().environment),
+    settings,
+  );
+  const connected = ok('MCP', `a client connected to \`heddle serve\` over stdio, ${session}`);
+  if (fault !== undefined) return [connected, failure('MCP', fault)];
+  return found === undefined ? [connected] : [connected, ok('MCP', found)];
 }

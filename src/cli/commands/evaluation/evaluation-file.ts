@@ -1,9 +1,9 @@
 import { dirname, resolve } from 'node:path';
 import * as z from 'zod';
 import { runLimits } from '../../../contract/evaluations.ts';
+import { objectName } from '../../../contract/object-name.ts';
 import { parseReference } from '../../../contract/references.ts';
 import { isJsonObject, type Members } from '../../../core/json/json-object.ts';
-import { objectName } from '../../../records/object-name.ts';
 import { createScorerTool } from '../../../tools/create-scorer.ts';
 import { runSettings } from '../../../tools/run-evaluation.ts';
 import { UsageError } from '../../terminal/report-failure.ts';

@@ -1,15 +1,19 @@
 import { type Command, Option } from 'commander';
 import type { RunLimits } from '../../../contract/evaluations.ts';
 import { splitProjectId } from '../../../contract/identifiers.ts';
+import { objectIdOf } from '../../../contract/references.ts';
 import { HeddleError } from '../../../core/errors.ts';
 import { canonicalJson } from '../../../core/json/canonical-json.ts';
 import { memberAt } from '../../../core/json/member-at.ts';
 import { sumOf } from '../../../core/statistics/score-lists.ts';
+import { findBaseline } from '../../../evaluations/baselines.ts';
 import { exportedTrials } from '../../../evaluations/exported-trials.ts';
+import { findEvaluation, nameInReference } from '../../../evaluations/find-evaluation.ts';
 import { rowChoice } from '../../../evaluations/rank-rows.ts';
 import { comparisonSentence } from '../../../evaluations/render-runs.ts';
 import type { McpServerOptions } from '../../../mcp/server.ts';
 import type { Progress } from '../../../records/call-context.ts';
+import { derivedName } from '../../../records/derived-name.ts';
 import { byteOrderMark, describeDefused } from '../../../text/csv-line.ts';
 import { pluralize } from '../../../text/page.ts';
 import { createNamedFile, writeInParts } from '../../access/named-file.ts';
@@ -145,7 +149,8 @@ function addRun(evaluation: Command): void {
     if (pairs.length > 1 && options.baseline !== undefined) {
       throw new UsageError('--baseline can name one run only, and the file has several models or prompts');
     }
-    await followRuns(command, options, async (tools, { tools: offered }) => {
+    await followRuns(command, options, async (tools, serverOptions) => {
+      const { tools: offered } = serverOptions;
       if (file) for (const tool of ['create_dataset', 'create_scorer', 'create_evaluation']) requireTool(tool, offered);
       const evaluation = file ? await storeEvaluationFile(file, tools) : name!;
       const runs = pairs.map((pair) => ({ evaluation, ...shared, ...pair }));
@@ -161,6 +166,7 @@ function addRun(evaluation: Command): void {
         return [];
       }
       requireYes(plans, options.yes, 'Add --yes, or limit it with --sample');
+      await checkReportNames(evaluation, plans[0]!, options, tools, serverOptions);
       return runs;
     });
   });
@@ -231,6 +237,37 @@ function addResume(evaluation: Command): void {
   });
 }
 
+/**
+ * Checks before a run is paid for that --scorer and --compare name what its report needs.
+ * @throws UsageError for an unknown scorer, HeddleError for an unknown run or a baseline of another evaluation.
+ */
+async function checkReportNames(
+  evaluation: string,
+  plan: Plan,
+  { scorer: wanted = [], compare, sample, seed = 0 }: RunOptions,
+  tools: ToolRunner,
+  serverOptions: McpServerOptions,
+): Promise<void> {
+  if (wanted.length === 0 && compare === undefined) return;
+  const service = (await serverOptions.service()).withSignal(tools.signal);
+  const project = serverOptions.project!;
+  const { name, val } = await findEvaluation(evaluation, project, service);
+  const scorers = Array.isArray(val.scorers) ? val.scorers.map((each) => nameInReference(String(each))) : [];
+  // A scorer may give several scores, each a member below its name.
+  const unknown = wanted.find((each) => !scorers.some((known) => `${objectIdOf(each)}.`.startsWith(`${known}.`)));
+  if (unknown !== undefined) {
+    throw new UsageError(`no scorer ${unknown}; scorers of ${name}: ${scorers.join(', ') || 'none'}. Nothing was run`);
+  }
+  if (compare === undefined) return;
+  const named = plan.dataset_rows === undefined ? name : derivedName(name, { n: sample!, seed });
+  await findBaseline(compare, [named], project, service).catch(async (error) => {
+    const found: Results | undefined = await tools
+      .run('read_evaluation', { run_ids: [compare], limit: 1 })
+      .catch(() => undefined);
+    if (found?.runs[0]?.run_id !== compare) throw error;
+  });
+}
+
 function requireYes(plans: readonly Plan[], isAgreed: true | undefined, advice: string): void {
   const toModels = sumOf(plans.map(({ model_requests = 0 }) => model_requests)) ?? 0;
   const toJudges = sumOf(plans.map(({ judge_requests = 0 }) => judge_requests)) ?? 0;
@@ -248,6 +285,7 @@ interface Plan {
   judge_requests?: number;
   estimated_tokens?: number;
   evaluation_ref?: string;
+  dataset_rows?: number;
 }
 
 /**
@@ -473,7 +511,10 @@ function addCompare(evaluation: Command): void {
     .description(
       'compare runs on the rows that they share: by how much better or worse, and whether that could be chance',
     )
-    .argument('<baseline>', 'id of the first run, name of a baseline, or, alone, an evaluation: its newest two runs')
+    .argument(
+      '<baseline>',
+      'id of the first run, name of a baseline, or, alone, an evaluation: its newest two runs; a baseline alone: with the newest run',
+    )
     .argument('[runs...]', 'ids of the runs to compare with it')
     .option('--fail-if-worse', failIfWorseHelp)
     .option('--open', 'show the comparison in your browser instead, until Ctrl-C');
@@ -488,11 +529,13 @@ function addCompare(evaluation: Command): void {
   });
   addSettingFlags(command, runtimeFlags).action(async (baseline: string, others: string[], options: CompareOptions) => {
     const { rows, sliceBy, markdown, failIfWorse, open, ...form } = options;
-    const newest = { evaluation: baseline, compare: true };
-    if (open) return showResults(command, others.length === 0 ? newest : { run_ids: [baseline, ...others] });
+    if (open) {
+      const newest = { evaluation: baseline, compare: true };
+      return showResults(command, others.length === 0 ? newest : { run_ids: [baseline, ...others] });
+    }
     await withTools(command, async (tools) => {
       const args = { only: 'changed', ...(sliceBy !== undefined && { slice_by: sliceBy }) };
-      const ids = others.length === 0 ? await runIdsOf(newest, tools) : [baseline, ...others];
+      const ids = others.length === 0 ? await runsToCompare(baseline, tools) : [baseline, ...others];
       const results = await readResultsOf(ids, rows, tools, args);
       if (markdown !== undefined) writeReport(markdown, markdownReport(results, { hasBaseline: true }));
       await printResult('read_evaluation', results, form);
@@ -502,6 +545,22 @@ function addCompare(evaluation: Command): void {
       fail(ids.slice(1).flatMap((run) => worseScorers(results, run)));
     });
   });
+}
+
+/** Returns the newest two runs of an evaluation, or the run of a baseline and the newest other one of its evaluation. */
+async function runsToCompare(name: string, tools: ToolRunner): Promise<string[]> {
+  try {
+    return await runIdsOf({ evaluation: name, compare: true }, tools);
+  } catch (error) {
+    const found: Results = await tools.run('read_evaluation', { run_ids: [name], limit: 1 }).catch(() => {
+      throw error;
+    });
+    const { run_id: baseline, evaluation } = found.runs[0]!;
+    const newest: Results = await tools.run('read_evaluation', { evaluation, limit: 2 });
+    const other = newest.runs.find(({ run_id }) => run_id !== baseline);
+    if (other) return [baseline, other.run_id];
+    throw new UsageError(`${name} is the only run of the evaluation ${evaluation}; name a run to compare it with`);
+  }
 }
 
 /** Returns the ids of the runs that read_evaluation answers with. */
@@ -516,13 +575,14 @@ function addBaseline(evaluation: Command): void {
       .command('baseline')
       .description('name a run, like main, so that others can be compared with it by this name')
       .argument('<name>', 'name; another run of the evaluation that has it loses it')
-      .argument('<run>', 'id of a complete run'),
+      .argument('<run>', 'id of a complete run, or name of another baseline'),
   );
   explain(command, { examples: ['heddle evaluation baseline main RUN'], page });
-  addSettingFlags(command, runtimeFlags).action(async (baseline: string, run_id: string, form: OutputForm) => {
+  addSettingFlags(command, runtimeFlags).action(async (baseline: string, run: string, form: OutputForm) => {
     await withTools(command, async (tools, serverOptions) => {
       requireTool('run_evaluation', serverOptions.tools);
-      const result = await tools.run('run_evaluation', { run_id, baseline });
+      const [id] = await runIdsOf({ run_ids: [run] }, tools);
+      const result = await tools.run('run_evaluation', { run_id: id, baseline });
       await printResult('run_evaluation', result, form);
       if (result.baseline === undefined) throw unfinishedRun(result, result.status);
     });

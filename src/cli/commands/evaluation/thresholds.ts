@@ -1,3 +1,4 @@
+import { objectIdOf } from '../../../contract/references.ts';
 import { rounded } from '../../../core/statistics/rounded.ts';
 import { UsageError } from '../../terminal/report-failure.ts';
 import type { Run } from './print-results.ts';
@@ -18,13 +19,13 @@ export interface Thresholds {
  */
 export function missedThresholds({ scorers, predictions }: Run, thresholds: Thresholds): string[] {
   const { minPassRate, minMean, requireCalibrated = false, scorers: names } = thresholds;
-  const unknown = names.find((name) => !scorers.some(({ scorer }) => scorer === name));
+  const unknown = names.find((name) => !scorers.some(({ scorer }) => isScorer(scorer, name)));
   if (unknown !== undefined) {
     throw new UsageError(
       `no scorer ${unknown}; scorers of the run: ${scorers.map(({ scorer }) => scorer).join(', ') || 'none'}`,
     );
   }
-  const chosen = scorers.filter(({ scorer }) => names.length === 0 || names.includes(scorer));
+  const chosen = scorers.filter(({ scorer }) => names.length === 0 || names.some((name) => isScorer(scorer, name)));
   // A scorer that always failed has neither figure, and must not pass.
   const judged = chosen.filter(({ n, errors }) => n === 0 && errors !== undefined);
   const passing = chosen.filter(({ pass_rate }) => pass_rate !== undefined);
@@ -55,6 +56,11 @@ export function missedThresholds({ scorers, predictions }: Run, thresholds: Thre
     }
   }
   return missed;
+}
+
+/** Returns whether a scorer of a run, with the path of a member, has a name as people write it. */
+function isScorer(scorer: string, name: string): boolean {
+  return objectIdOf(scorer) === objectIdOf(name);
 }
 
 function percent(share: number): string {

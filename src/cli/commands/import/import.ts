@@ -17,7 +17,7 @@ import { escapeControls, printLine, printText } from '../../terminal/print.ts';
 import { drawProgress, showProgress } from '../../terminal/progress.ts';
 import { UsageError } from '../../terminal/report-failure.ts';
 import { resultWidth } from '../../terminal/terminal.ts';
-import { addSettingFlags, requireProjectSetting, settingsOf } from '../../usage/flags.ts';
+import { addSettingFlags, refuseReadOnly, requireProjectSetting, settingsOf } from '../../usage/flags.ts';
 import { explain } from '../../usage/help.ts';
 import { type FileFacts, readImportLines } from './import-lines.ts';
 import { outputColumns } from './plain-rows.ts';
@@ -81,7 +81,7 @@ export function addImportCommand(parent: Command, path: string): void {
       'Columns may be named by a path, like response.text. The file stays as it is, and importing it again adds nothing twice.',
     ],
   });
-  addSettingFlags(command, [...dataFlags, 'project']);
+  addSettingFlags(refuseReadOnly(command), [...dataFlags, 'project', 'readOnly']);
   command.action((file: string, flags: ImportFlags) => importFile(command, file, flags));
 }
 

@@ -1,6 +1,7 @@
 import { type Command, InvalidArgumentError } from 'commander';
 import { describeData } from '../../../core/database-url.ts';
 import { isLoopbackHost } from '../../../core/http/loopback.ts';
+import { unknownProject } from '../../../records/require-project.ts';
 import { HostedBoard } from '../../../runtime/hosted-board/hosted-board.ts';
 import { listenAt, releaseMemoryAtRest, stopSignal, untilAborted } from '../../../runtime/process-lifecycle.ts';
 import { dataLocation, modelProviderOf, scorerEndpointsOf, secretsOf } from '../../../runtime/runtime.ts';
@@ -23,7 +24,14 @@ import { addOutputOptions, isForPeople, type OutputForm } from '../../terminal/o
 import { printAligned, printJson, printLine } from '../../terminal/print.ts';
 import { UsageError } from '../../terminal/report-failure.ts';
 import { paint } from '../../terminal/terminal.ts';
-import { addSettingFlags, asPort, boardFlags, requireProjectSetting, settingsOf } from '../../usage/flags.ts';
+import {
+  addSettingFlags,
+  asPort,
+  boardFlags,
+  refuseReadOnly,
+  requireProjectSetting,
+  settingsOf,
+} from '../../usage/flags.ts';
 import { explain } from '../../usage/help.ts';
 import { addImportCommand } from '../import/import.ts';
 import { defineCopy, runCopy } from './copy/copy.ts';
@@ -260,15 +268,17 @@ function addPut(service: Command, kind: 'prompt' | 'dataset', form: string): voi
     ],
     page: 'docs/service.md#import-your-data',
   });
-  addSettingFlags(command, [...dataFlags, 'project']).action(async (name: string, file: string) => {
-    const value = await readJsonFile(file);
-    // A file of one line is a valid JSON object and a dataset of one row.
-    const content = kind === 'dataset' && !Array.isArray(value) ? [value] : value;
-    const { reference, version_index } = await withStore(command, (store, { project }) =>
-      store.putObject(kind, requireProjectSetting(project), name, content),
-    );
-    printLine(`v${version_index} ${reference}`);
-  });
+  addSettingFlags(refuseReadOnly(command), [...dataFlags, 'project', 'readOnly']).action(
+    async (name: string, file: string) => {
+      const value = await readJsonFile(file);
+      // A file of one line is a valid JSON object and a dataset of one row.
+      const content = kind === 'dataset' && !Array.isArray(value) ? [value] : value;
+      const { reference, version_index } = await withStore(command, (store, { project }) =>
+        store.putObject(kind, requireProjectSetting(project), name, content),
+      );
+      printLine(`v${version_index} ${reference}`);
+    },
+  );
 }
 
 function addList(service: Command): void {
@@ -282,7 +292,11 @@ function addList(service: Command): void {
   addSettingFlags(command, [...dataFlags, 'project']).action(async (form: OutputForm) => {
     // All projects, also if the settings name one.
     const { project } = command.opts<{ project?: string }>();
-    const listings = await withStore(command, (store) => store.list(project));
+    const listings = await withStore(command, async (store) => {
+      const found = await store.list(project);
+      if (project !== undefined && found.length === 0) throw unknownProject(project, await store.projects());
+      return found;
+    });
     if (!isForPeople(form)) return printJson(listings);
     if (listings.length === 0) printLine('Nothing is stored.');
     listings.forEach(printListing);
@@ -297,6 +311,7 @@ function printListing({ project_id, queues, objects }: Listing, place: number): 
     queues.map(({ id, name, items, states }) => ({ queue: id, ...(name !== id && { name }), items, ...states })),
     named.map(({ kind, object_id, versions }) => ({ name: object_id, kind, versions: versions.length })),
   ];
+  if (tables.every((rows) => rows.length === 0)) printLine('Recorded calls only.');
   for (const rows of tables) if (rows.length > 0) printAligned(compactTable(rows, []));
 }
 

@@ -1,5 +1,5 @@
 import * as z from 'zod';
-import { objectIdOf, objectNamePattern } from '../contract/references.ts';
+import { objectIdOf, objectNamePattern } from './references.ts';
 
 /** The name of an object to store. */
 export const objectName = z
