@@ -76,8 +76,17 @@ export async function judgementCondition(
 ): Promise<(callId: string) => boolean> {
   if (!hasJudgementConditions(filter)) return () => true;
   requireFieldOfValue(filter);
-  if (namesCaller(filter)) learnAccount(judgements, await queue.service.accountTag(), queue);
+  await learnCaller(filter, judgements, queue);
   return judgementTest(filter, latestJudgements(judgements), (judgement) => isOwn(judgement, queue));
+}
+
+/** Learns the name of the account from its judgements, if a filter has a condition on the caller. */
+export async function learnCaller(
+  filter: ItemsFilter,
+  judgements: readonly Judgement[],
+  queue: QueueAccess,
+): Promise<void> {
+  if (namesCaller(filter)) learnAccount(judgements, await queue.service.accountTag(), queue);
 }
 
 /** Returns whether a filter has a condition on the caller, whose judgements are known by their ids alone. */

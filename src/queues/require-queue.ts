@@ -64,7 +64,7 @@ export async function queuesNamed(name: string, project_id: string, service: Ser
 }
 
 /**
- * Returns the id of the queue with an id, or else of the only one with a name, whatever its case.
+ * Returns the id of the queue with an id, or else of the only one with exactly a name or, whatever its case, with the name.
  * @throws HeddleError `not_found` for an unknown queue; its hint asks whether the nearest was meant.
  */
 export async function findQueueId(idOrName: string, project: string, service: ServiceClient): Promise<string> {
@@ -72,7 +72,7 @@ export async function findQueueId(idOrName: string, project: string, service: Se
   const byId = isId ? await requireQueue(idOrName, project, service).catch(asNotFound) : undefined;
   if (byId && !(byId instanceof HeddleError)) return idOrName;
   const queues = await service.call('queryQueues', { body: { project_id: project, limit: maxCandidates } });
-  const [named, ...others] = queues.filter(({ name }) => name.toLowerCase() === idOrName.toLowerCase());
+  const [named, ...others] = namedLike(idOrName, queues);
   if (named && others.length === 0) return named.id;
   const meant = named
     ? undefined
@@ -87,6 +87,13 @@ export async function findQueueId(idOrName: string, project: string, service: Se
       : `Project ${project} has no queue ${JSON.stringify(shortName(idOrName))}.`,
     hint: meant ? `Did you mean ${JSON.stringify(shortName(meant))}?` : await nearestQueues(idOrName, project, service),
   });
+}
+
+/** Returns the queues with exactly a name or else, whatever its case, with the name. */
+function namedLike(wanted: string, queues: readonly Queue[]): Queue[] {
+  const named = queues.filter(({ name }) => name.toLowerCase() === wanted.toLowerCase());
+  const exact = named.filter(({ name }) => name === wanted);
+  return exact.length > 0 ? exact : named;
 }
 
 function asNotFound(error: unknown): HeddleError {
@@ -114,7 +121,7 @@ async function findNearest(id: string, project_id: string, service: ServiceClien
     await requireProject(project_id, service);
     return { hint: 'The project has no queues. Check project_id.' };
   }
-  const named = queues.filter(({ name }) => name.toLowerCase() === id.toLowerCase());
+  const named = namedLike(id, queues);
   if (named.length > 0) {
     const ids = named.slice(0, maxNamed).map((queue) => shortName(queue.id));
     return {
