@@ -124,8 +124,8 @@ Example: {"queue_id":"support-triage","filter":{"op_name":"support.answer","has_
     const first = first_call_ids.length === 0 ? '' : ` The first are ${ids(first_call_ids)}.`;
     const shown = display_fields ? ` Values to judge: ${ids(display_fields)}.` : '';
     const outcome = dry_run
-      ? `Nothing was added (dry_run). Would add ${pluralize(selected, 'call')} to queue ${cell(queue_id)}; it holds ${duplicates} already.${first}`
-      : `Added ${pluralize(added, 'call')} to queue ${cell(queue_id)}; it held ${duplicates} already.${shown}`;
+      ? `Nothing was added (dry_run). Would add ${pluralize(selected, 'call')} to queue ${cell(queue_id)}; ${duplicates} of these calls are in it already.${first}`
+      : `Added ${pluralize(added, 'call')} to queue ${cell(queue_id)}; ${duplicates} of these calls were in it already.${shown}`;
     const more = unknown_count > unknown.length ? `, and ${unknown_count - unknown.length} more` : '';
     return [
       `${outcome} Matching calls: ${matched}.${evaluation_calls === undefined ? '' : ` ${leftOutSentence(evaluation_calls)}`}`,

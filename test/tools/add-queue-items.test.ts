@@ -48,7 +48,7 @@ describe('add_queue_items', () => {
       selected: 23,
       duplicates: 2,
       first_call_ids: ['call-1', 'call-2', 'call-3'],
-      text: expect.stringContaining('it holds 2 already.'),
+      text: expect.stringContaining('2 of these calls are in it already.'),
     });
   });
 
