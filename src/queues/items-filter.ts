@@ -9,7 +9,7 @@ import { judgementConditions, latestSecond, queueItemsFilter } from '../contract
 import { shapeWithoutNull } from '../contract/shape-without-null.ts';
 import { HeddleError } from '../core/errors.ts';
 import { secondsOf, timeArgument } from '../records/time-argument.ts';
-import { creatorOf, isOwn, isSame, learnAccount } from './authorship.ts';
+import { creatorOf, isOwn, isSame, learnAccount, meansCaller } from './authorship.ts';
 import { type Judgement, latestJudgements } from './judgements.ts';
 import type { QueueAccess } from './queue-access.ts';
 import type { ItemQuery } from './read-items.ts';
@@ -91,7 +91,7 @@ export async function learnCaller(
 
 /** Returns whether a filter has a condition on the caller, whose judgements are known by their ids alone. */
 export function namesCaller({ judged_by, unjudged_by_me }: ItemsFilter): boolean {
-  return unjudged_by_me === true || judged_by?.toLowerCase() === 'me';
+  return unjudged_by_me === true || meansCaller(judged_by);
 }
 
 function requireFieldOfValue({ field, value }: ItemsFilter): void {

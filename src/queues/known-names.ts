@@ -2,7 +2,7 @@ import type { QueueItem } from '../contract/queue-items.ts';
 import { type HeddleError, invalidArgument } from '../core/errors.ts';
 import { fitsSchema } from '../core/json/json-schema.ts';
 import { nearestSentence, shortName } from '../text/names.ts';
-import { isSame } from './authorship.ts';
+import { isSame, meansCaller } from './authorship.ts';
 import { type ItemsFilter, isByNamed } from './items-filter.ts';
 import type { Judgement } from './judgements.ts';
 import type { QueueAccess } from './queue-access.ts';
@@ -92,7 +92,7 @@ async function requireFittingValue(
 }
 
 function requireAnnotator(name: string, judgements: readonly Judgement[], queue: QueueAccess): void {
-  if (name.toLowerCase() === 'me' || judgements.some(isByNamed({ judged_by: name }, queue))) return;
+  if (meansCaller(name) || judgements.some(isByNamed({ judged_by: name }, queue))) return;
   throw unknownAnnotator(name, judgements, queue);
 }
 
@@ -112,7 +112,7 @@ function unknownAnnotator(name: string, judgements: readonly Judgement[], { id }
 export async function withWholeNames(filter: ItemsFilter, queue: QueueAccess): Promise<ItemsFilter> {
   const { judged_by: name } = filter;
   // Whole names of others than accounts end with the author in brackets.
-  if (name === undefined || /[*)]$/.test(name) || name.toLowerCase() === 'me') return filter;
+  if (name === undefined || /[*)]$/.test(name) || meansCaller(name)) return filter;
   const { items, judgements } = await readSummarized(queue, {}, { judgements: true });
   if (items.length === 0 || judgements.some(isByNamed(filter, queue))) return filter;
   const ofAccount = judgements.filter(({ user }) => user.toLowerCase() === name.toLowerCase());

@@ -269,7 +269,7 @@ describe.each(services)('update_queue_items on $name', (service) => {
     expect((await ada.call('query_queue_items', { queue_id })).state_counts).toEqual({ unstarted: 21 });
     const willing = await connectClient(service.environmentOf('ada'), { answer: 'accept' });
     expect((await willing.call('update_queue_items', bulk)).counts).toEqual({ done: 21 });
-    expect(willing.questions).toEqual([question]);
+    expect(willing.questions).toEqual([expect.stringMatching(question)]);
   });
 
   it('continues where a failure stopped it, reports progress, and summarizes 30 items in one line', async () => {
