@@ -108,6 +108,10 @@ describe.each(services)('the filter of items on $name', (service) => {
     expect(made.rows).toEqual([{ question: 'Why?' }]);
     const board = await ada.call('review_queue', { queue_id, filter, limit: 20 });
     expect(board.items).toMatchObject([{ call_id: 'failed' }]);
+    expect((await ada.call('review_queue', { queue_id, filter })).matching).toBe(1);
+    const agreed = { queue_id, filter: { disagreement: false } };
+    expect((await ada.call('review_queue', agreed)).matching).toBe(3);
+    expect((await ada.call('review_queue', { ...agreed, limit: 20 })).items).toHaveLength(3);
   });
 
   it.each([
