@@ -62,6 +62,18 @@ describe('add_queue_items', () => {
     });
   });
 
+  it('refuses a display field that no call has, with the nearest', async () => {
+    const { call, queue_id, callsIn } = await connect();
+    const display_fields = ['output', 'inputs.questoin'];
+    const { error } = await call('add_queue_items', { queue_id, call_ids: ['call-1', 'call-2'], display_fields });
+    expect(error).toMatchObject({
+      code: 'invalid_arguments',
+      message: 'Nothing was added: none of these calls has a value at "inputs.questoin".',
+      hint: expect.stringMatching(/^The nearest paths are inputs\.question, /),
+    });
+    expect(await callsIn()).toEqual([]);
+  });
+
   it('keeps the display fields of the items that the queue has', async () => {
     const { call, queue_id } = await connect();
     await call('add_queue_items', { queue_id, call_ids: ['call-1'], display_fields: ['inputs.question'] });
