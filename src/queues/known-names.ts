@@ -7,7 +7,7 @@ import { type ItemsFilter, isByNamed } from './items-filter.ts';
 import type { Judgement } from './judgements.ts';
 import type { QueueAccess } from './queue-access.ts';
 import { readQueueFields, renderFields, summarizeField } from './queue-fields.ts';
-import { itemsNamed, readItems } from './read-items.ts';
+import { readAllItems, readItems } from './read-items.ts';
 import { annotatorsHint } from './require-annotators.ts';
 import { requireField } from './require-field.ts';
 import { readSummarized } from './summarized-items.ts';
@@ -45,7 +45,9 @@ export async function requireKnownNames(filter: ItemsFilter, queue: QueueAccess)
 }
 
 async function requireKnownItems({ ids, ...filter }: ItemsFilter, queue: QueueAccess): Promise<void> {
-  const [unknown] = ids ? (await itemsNamed(ids, queue)).unknown : [];
+  const named = ids ? (await readAllItems(queue, {})).items.flatMap((item) => [item.id, item.call_id]) : [];
+  const known = new Set(named);
+  const unknown = known.size > 0 ? ids?.find((each) => !known.has(each)) : undefined;
   if (unknown !== undefined) {
     throw invalidArgument(['filter', 'ids'], {
       fault: `Queue ${queue.id} has no item or call ${JSON.stringify(shortName(unknown))}`,
@@ -56,8 +58,8 @@ async function requireKnownItems({ ids, ...filter }: ItemsFilter, queue: QueueAc
     const wanted = filter[member];
     if (wanted === undefined) continue;
     const { items } = await readItems(queue, { filter: { [member]: wanted }, limit: 1 });
-    const known = items.length > 0 ? [] : await firstItems(queue);
-    const values = [...new Set(known.flatMap((item) => item[member] ?? []))];
+    const others = items.length > 0 ? [] : await firstItems(queue);
+    const values = [...new Set(others.flatMap((item) => item[member] ?? []))];
     if (values.length === 0) continue;
     throw invalidArgument(['filter', member], {
       fault: `Queue ${queue.id} has no item with the ${member} ${JSON.stringify(shortName(wanted))}`,

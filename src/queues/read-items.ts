@@ -114,7 +114,7 @@ async function request({ id, project, service }: QueueAccess, query: ItemQuery):
   const result = await service.call('queryQueueItems', parts);
   if (hasExtensions(query)) service.facts.appliesItemConditions = result.conditions_applied === true;
   // A service that sends feedback has all extensions.
-  else if (result.feedback !== undefined) service.facts.appliesItemConditions = true;
+  else if (result.feedback !== undefined) service.facts.appliesItemConditions ??= true;
   return result;
 }
 
