@@ -48,6 +48,7 @@ export const claimEndpoints = {
     response: z.looseObject({
       items: z.array(queueItem),
       held_until: z.string().describe('When the claims end.'),
+      released: z.int().optional().describe('Number of items given back, if some were to be.'),
       free_at: z
         .string()
         .nullish()

@@ -10,6 +10,11 @@ export function creatorOf({ clientName, byUser }: Judge): string | undefined {
   return clientName === undefined ? 'heddle' : `${clientName.slice(0, 100)} via heddle`;
 }
 
+/** Returns whether a name of an annotator means the caller. */
+export function meansCaller(name: string | undefined): boolean {
+  return name?.toLowerCase() === 'me';
+}
+
 /** Returns whether feedback was given by this client, or by the user, for this account; false until the account is known. */
 export function isOwn({ user, creator }: Pick<Judgement, 'user' | 'creator'>, queue: QueueAccess): boolean {
   if (user !== queue.service.facts.userId) return false;

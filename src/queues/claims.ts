@@ -1,17 +1,19 @@
 import type { CallParts } from '../contract/endpoints.ts';
 import { finishedStates, type QueueItem } from '../contract/queue-items.ts';
 import type { ReviewersPerItem } from '../contract/queues.ts';
-import { HeddleError } from '../core/errors.ts';
+import { HeddleError, invalidArgument } from '../core/errors.ts';
+import { shortName } from '../text/names.ts';
 import { isOwn } from './authorship.ts';
 import type { Update } from './changes/plan-updates.ts';
 import { serviceFailureOf, writeUpdates } from './changes/write-updates.ts';
 import { type ItemsFilter, wholeFilter } from './items-filter.ts';
 import { byCall, type Judgement, judgementsOf } from './judgements.ts';
-import { withWholeNames } from './known-names.ts';
+import { nearestItems, requireKnownNames, withWholeNames } from './known-names.ts';
 import { matchingItems } from './matching-items.ts';
 import { unfinishedOf } from './own-progress.ts';
 import { isByPerson } from './peoples-values.ts';
 import type { QueueAccess } from './queue-access.ts';
+import { itemsNamed } from './read-items.ts';
 import { requireQueue } from './require-queue.ts';
 
 type ClaimBody = CallParts<'claimQueueItems'>['body'];
@@ -34,6 +36,8 @@ export interface ClaimedItems {
   held_until?: string;
   /** When the first claim of another annotator ends, if fewer items were free than asked for. */
   free_at?: string | null | undefined;
+  /** Number of items that were given back, if some were to be. */
+  released?: number | undefined;
   /** Says what is not certain. */
   hint?: string;
 }
@@ -59,19 +63,34 @@ export async function claimItems(request: ClaimRequest, queue: QueueAccess): Pro
 }
 
 async function claimAtService(
-  { filter, release, ...request }: ClaimRequest,
+  { filter: given, release, ...request }: ClaimRequest,
   queue: QueueAccess,
 ): Promise<ClaimedItems> {
   const { id: queue_id, project: project_id, service } = queue;
-  return service.call('claimQueueItems', {
+  const filter = await withWholeNames(given, queue);
+  const claimed = await service.call('claimQueueItems', {
     path: { queue_id },
     body: {
       project_id,
       as: queue.byUser ? 'person' : 'agent',
       ...request,
-      filter: wholeFilter(await withWholeNames(filter, queue), queue),
-      ...(release.length > 0 && { release: [...release] }),
+      filter: wholeFilter(filter, queue),
+      ...(release.length > 0 && { release: await itemIdsOf(release, queue) }),
     },
+  });
+  if (claimed.items.length === 0 && request.n > 0) await requireKnownNames(filter, queue);
+  return claimed;
+}
+
+/** Returns the ids of the items with these ids, or of the calls with these ids. @throws HeddleError for one that the queue does not have. */
+async function itemIdsOf(ids: readonly string[], queue: QueueAccess): Promise<string[]> {
+  const { items, unknown } = await itemsNamed(ids, queue);
+  if (unknown[0] === undefined) return items.map(({ id }) => id);
+  await requireQueue(queue.id, queue.project, queue.service);
+  throw invalidArgument('release', {
+    consequence: 'Nothing was released or claimed',
+    fault: `queue ${queue.id} has no item or call ${JSON.stringify(shortName(unknown[0]))}`,
+    hint: await nearestItems(unknown[0], queue),
   });
 }
 
@@ -97,7 +116,8 @@ async function markItems(request: ClaimRequest, queue: QueueAccess): Promise<Cla
     wantsOpinion(item, given.get(item.call_id) ?? [], reviewers_per_item, queue),
   );
   const change = { annotation_state: 'in_progress' } as const;
-  const updates = free.slice(0, n).map((item): Update => ({ item, change, feedback: [], purge: [], wrote: false }));
+  const none = { feedback: [], purge: [], stays: [] };
+  const updates = free.slice(0, n).map((item): Update => ({ item, change, ...none, wrote: false }));
   await writeUpdates(updates, queue, () => {});
   const failure = updates.map(serviceFailureOf).find((each) => each !== undefined);
   const marked = updates.filter(({ error }) => !error);

@@ -12,6 +12,7 @@ import { valueAt } from '../text/call-values.ts';
 import { shortName } from '../text/names.ts';
 import { lastName, nearestPaths } from '../text/nearest-paths.ts';
 import { pluralize } from '../text/page.ts';
+import { learnAccount, meansCaller } from './authorship.ts';
 import { emptyFilterHint, hasValue, type ItemsFilter, isByNamed } from './items-filter.ts';
 import { goldOf, type Judgement, judgementsOf, latestJudgements, type Note, notesOf } from './judgements.ts';
 import { matchingItems } from './matching-items.ts';
@@ -84,6 +85,7 @@ export async function rowsOfQueue(
   for (const [, source] of columns) {
     if (source.from === 'judgement') await requireField(source.field, judgements, queue);
   }
+  if (meansCaller(expected)) learnAccount(judgements, await context.service.accountTag(), queue);
   const annotated = new AnnotatedValues(feedback, filter, expected, queue);
   return makeRows(items, columns, annotated, project, context);
 }
@@ -150,7 +152,7 @@ class AnnotatedValues {
     this.#choose = chooses.get(expected) ?? latestOf;
     const [annotator] = chooses.has(expected)
       ? []
-      : requireAnnotators([expected], judgements, ['from_queue', 'expected']);
+      : requireAnnotators([expected], judgements, ['from_queue', 'expected'], queue);
     for (const judgement of expected === 'gold' ? goldOf(feedback) : latestJudgements(judgements)) {
       if (annotator !== undefined && judgement.annotator !== annotator) continue;
       // Of several annotators, one that the filter did not select does not count.

@@ -14,6 +14,9 @@ export const disagreement = z.object({
   field: z.string(),
   values: z.record(z.string(), z.unknown()).describe('By annotator.'),
   distance: z.number().describe('Between the outermost numbers; otherwise the different values, less one.'),
+  share: z
+    .number()
+    .describe('How bad it is, to 1: distance in the range of numbers, or pairs of annotators who differ.'),
 });
 export type Disagreement = z.output<typeof disagreement>;
 
@@ -39,7 +42,7 @@ export function findDisagreements(
     if (!texts.has(each.judgement.field)) appendTo(judgedByField, each.judgement.field, each);
   }
   const found = [...judgedByField.values()].flatMap(disagreementsInField);
-  const open = found.filter(({ place }) => !settledPlaces.has(place)).sort((a, b) => b.share - a.share);
+  const open = found.filter(({ place }) => !settledPlaces.has(place)).sort((a, b) => b.shown.share - a.shown.share);
   return { open: open.map(({ shown }) => shown), settled: found.length - open.length };
 }
 
@@ -47,11 +50,9 @@ function placeOf({ call_id, field }: Judgement): string {
   return JSON.stringify([call_id, field]);
 }
 
-/** A disagreement, and how bad it is: from 0 to 1. */
 interface Found {
   shown: Disagreement;
   place: string;
-  share: number;
 }
 
 function disagreementsInField(judged: readonly JudgedItem[]): Found[] {
@@ -66,8 +67,10 @@ function disagreementsInField(judged: readonly JudgedItem[]): Found[] {
     if (!first || uses.size < 2) return [];
     const distance = range === undefined ? uses.size - 1 : rangeOf(judgements.map(({ value }) => value as number));
     const values = valuesByAnnotator(judgements);
-    const shown = { item_id: first.item.id, field: first.judgement.field, values, distance: rounded(distance, 6) };
-    return [{ shown, place, share: range === undefined ? shareOfPairs([...uses.values()]) : distance / range }];
+    const share = range === undefined ? shareOfPairs([...uses.values()]) : distance / range;
+    const { item, judgement } = first;
+    const figures = { distance: rounded(distance, 6), share: rounded(share, 3) };
+    return [{ shown: { item_id: item.id, field: judgement.field, values, ...figures }, place }];
   });
 }
 

@@ -12,7 +12,7 @@ import { rememberItems } from './shown-items.ts';
 export async function readDisputedPage(
   { filter: given = {}, limit, offset = 0, include_own_state }: ItemPageRequest,
   queue: QueueAccess,
-): Promise<ItemPage> {
+): Promise<ItemPage & { matching: number }> {
   const readAtMs = Date.now();
   const { items, feedback, filter } = await matchingItems(queue, given, { include_feedback: true, include_own_state });
   const itemsByCall = new Map(items.map((item) => [item.call_id, item]));
@@ -29,6 +29,7 @@ export async function readDisputedPage(
     items: page,
     feedback,
     hasMore: disagreements.size > offset + limit,
+    matching: disagreements.size,
     as_of: rememberItems(queue, readAtMs, page),
     filter,
     disputes: new Map(disputed.map(([id, list]) => [id, disputesOf(list)])),

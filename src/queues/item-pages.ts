@@ -4,7 +4,8 @@ import { HeddleError } from '../core/errors.ts';
 import type { CallContext } from '../records/call-context.ts';
 import { readCalls } from '../records/read-calls.ts';
 import { cutValue, valuesAt } from '../text/call-values.ts';
-import { type ItemsFilter, wholeFilter } from './items-filter.ts';
+import { type ItemsFilter, learnCaller, wholeFilter } from './items-filter.ts';
+import { judgementsOf } from './judgements.ts';
 import { requireKnownNames, withWholeNames } from './known-names.ts';
 import { matchingItems, sortsByDisagreement } from './matching-items.ts';
 import { readUnfinished, unfinishedOf } from './own-progress.ts';
@@ -70,6 +71,7 @@ export async function readItemPage(
     if (itemsRead !== undefined) found = { matching: matching.length, itemsRead };
   } else if (read.items.length === 0 && offset === 0) await requireKnownNames(filter, queue);
   const { items, feedback } = read;
+  await learnCaller(filter, judgementsOf(feedback), queue);
   const page = items.slice(0, pageSize);
   const as_of = rememberItems(queue, readAtMs, page);
   return { items: page, feedback, hasMore: items.length > pageSize, as_of, filter, ...(found && { found }) };

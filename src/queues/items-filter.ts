@@ -9,7 +9,7 @@ import { judgementConditions, latestSecond, queueItemsFilter } from '../contract
 import { shapeWithoutNull } from '../contract/shape-without-null.ts';
 import { HeddleError } from '../core/errors.ts';
 import { secondsOf, timeArgument } from '../records/time-argument.ts';
-import { creatorOf, isOwn, isSame, learnAccount } from './authorship.ts';
+import { creatorOf, isOwn, isSame, learnAccount, meansCaller } from './authorship.ts';
 import { type Judgement, latestJudgements } from './judgements.ts';
 import type { QueueAccess } from './queue-access.ts';
 import type { ItemQuery } from './read-items.ts';
@@ -76,13 +76,22 @@ export async function judgementCondition(
 ): Promise<(callId: string) => boolean> {
   if (!hasJudgementConditions(filter)) return () => true;
   requireFieldOfValue(filter);
-  if (namesCaller(filter)) learnAccount(judgements, await queue.service.accountTag(), queue);
+  await learnCaller(filter, judgements, queue);
   return judgementTest(filter, latestJudgements(judgements), (judgement) => isOwn(judgement, queue));
+}
+
+/** Learns the name of the account from its judgements, if a filter has a condition on the caller. */
+export async function learnCaller(
+  filter: ItemsFilter,
+  judgements: readonly Judgement[],
+  queue: QueueAccess,
+): Promise<void> {
+  if (namesCaller(filter)) learnAccount(judgements, await queue.service.accountTag(), queue);
 }
 
 /** Returns whether a filter has a condition on the caller, whose judgements are known by their ids alone. */
 export function namesCaller({ judged_by, unjudged_by_me }: ItemsFilter): boolean {
-  return unjudged_by_me === true || judged_by?.toLowerCase() === 'me';
+  return unjudged_by_me === true || meansCaller(judged_by);
 }
 
 function requireFieldOfValue({ field, value }: ItemsFilter): void {

@@ -1,24 +1,32 @@
+import type { QueueItem } from '../contract/queue-items.ts';
 import { type HeddleError, invalidArgument } from '../core/errors.ts';
 import { fitsSchema } from '../core/json/json-schema.ts';
 import { nearestSentence, shortName } from '../text/names.ts';
-import { isSame } from './authorship.ts';
+import { isSame, meansCaller } from './authorship.ts';
 import { type ItemsFilter, isByNamed } from './items-filter.ts';
 import type { Judgement } from './judgements.ts';
 import type { QueueAccess } from './queue-access.ts';
 import { readQueueFields, renderFields, summarizeField } from './queue-fields.ts';
+import { readAllItems, readItems } from './read-items.ts';
 import { annotatorsHint } from './require-annotators.ts';
 import { requireField } from './require-field.ts';
 import { readSummarized } from './summarized-items.ts';
 
 /** Annotators of one account that an error names. */
 const maxNamed = 5;
+/** Items among which the nearest are looked for. */
+const maxCandidates = 1000;
+
+/** The members of a filter that an item must have itself. */
+const ownMembers = ['id', 'call_id', 'call_trace_id', 'added_by'] as const;
 
 /**
  * Checks the names and values of a filter that matches nothing: that is a fact only if all of them exist.
- * @throws HeddleError `invalid_arguments` for an operation, annotator or field that the queue does not have, with the nearest, and for
- * a value that does not fit its field.
+ * @throws HeddleError `invalid_arguments` for an item, operation, annotator or field that the queue does not have, with the nearest, and
+ * for a value that does not fit its field.
  */
 export async function requireKnownNames(filter: ItemsFilter, queue: QueueAccess): Promise<void> {
+  await requireKnownItems(filter, queue);
   const { call_op_name, judged_by, field } = filter;
   if ((call_op_name ?? judged_by ?? field) === undefined) return;
   const { items, judgements } = await readSummarized(queue, {}, { judgements: (judged_by ?? field) !== undefined });
@@ -34,6 +42,40 @@ export async function requireKnownNames(filter: ItemsFilter, queue: QueueAccess)
     await requireFittingValue(field, filter.value, judgements, queue);
   }
   if (judged_by !== undefined) requireAnnotator(judged_by, judgements, queue);
+}
+
+async function requireKnownItems({ ids, ...filter }: ItemsFilter, queue: QueueAccess): Promise<void> {
+  const named = ids ? (await readAllItems(queue, {})).items.flatMap((item) => [item.id, item.call_id]) : [];
+  const known = new Set(named);
+  const unknown = known.size > 0 ? ids?.find((each) => !known.has(each)) : undefined;
+  if (unknown !== undefined) {
+    throw invalidArgument(['filter', 'ids'], {
+      fault: `Queue ${queue.id} has no item or call ${JSON.stringify(shortName(unknown))}`,
+      hint: await nearestItems(unknown, queue),
+    });
+  }
+  for (const member of ownMembers) {
+    const wanted = filter[member];
+    if (wanted === undefined) continue;
+    const { items } = await readItems(queue, { filter: { [member]: wanted }, limit: 1 });
+    const others = items.length > 0 ? [] : await firstItems(queue);
+    const values = [...new Set(others.flatMap((item) => item[member] ?? []))];
+    if (values.length === 0) continue;
+    throw invalidArgument(['filter', member], {
+      fault: `Queue ${queue.id} has no item with the ${member} ${JSON.stringify(shortName(wanted))}`,
+      hint: nearestSentence('ones', wanted, values),
+    });
+  }
+}
+
+/** Returns a sentence that names the items, or their calls, whose ids are nearest to one that the queue does not have. */
+export async function nearestItems(id: string, queue: QueueAccess): Promise<string> {
+  const ids = (await firstItems(queue)).flatMap((item) => [item.call_id, item.id]);
+  return ids.length === 0 ? 'The queue is empty.' : nearestSentence('items', id, ids);
+}
+
+async function firstItems(queue: QueueAccess): Promise<QueueItem[]> {
+  return (await readItems(queue, { limit: maxCandidates })).items;
 }
 
 async function requireFittingValue(
@@ -52,7 +94,7 @@ async function requireFittingValue(
 }
 
 function requireAnnotator(name: string, judgements: readonly Judgement[], queue: QueueAccess): void {
-  if (name.toLowerCase() === 'me' || judgements.some(isByNamed({ judged_by: name }, queue))) return;
+  if (meansCaller(name) || judgements.some(isByNamed({ judged_by: name }, queue))) return;
   throw unknownAnnotator(name, judgements, queue);
 }
 
@@ -72,7 +114,7 @@ function unknownAnnotator(name: string, judgements: readonly Judgement[], { id }
 export async function withWholeNames(filter: ItemsFilter, queue: QueueAccess): Promise<ItemsFilter> {
   const { judged_by: name } = filter;
   // Whole names of others than accounts end with the author in brackets.
-  if (name === undefined || /[*)]$/.test(name) || name.toLowerCase() === 'me') return filter;
+  if (name === undefined || /[*)]$/.test(name) || meansCaller(name)) return filter;
   const { items, judgements } = await readSummarized(queue, {}, { judgements: true });
   if (items.length === 0 || judgements.some(isByNamed(filter, queue))) return filter;
   const ofAccount = judgements.filter(({ user }) => user.toLowerCase() === name.toLowerCase());

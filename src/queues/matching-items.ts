@@ -2,7 +2,7 @@ import { hasJudgementConditions } from '../contract/judgement-test.ts';
 import { commonFilterMembers, sortColumns } from '../contract/queue-items.ts';
 import { fulfillingItems } from './call-conditions.ts';
 import { sortItems } from './item-order.ts';
-import { type ItemsFilter, judgementCondition, serviceFilter, wholeFilter } from './items-filter.ts';
+import { type ItemsFilter, judgementCondition, learnCaller, serviceFilter, wholeFilter } from './items-filter.ts';
 import { judgementsOf } from './judgements.ts';
 import { requireKnownNames, withWholeNames } from './known-names.ts';
 import type { QueueAccess } from './queue-access.ts';
@@ -38,6 +38,7 @@ export async function matchingItems(
   if (!isIgnored(asked, queue)) read = await readAllItems(queue, asked);
   if (read && !isIgnored(asked, queue)) read = byDisagreement ? { ...read, items: sortItems(read, sort_by!) } : read;
   else read = await matchingHere(queue, filter, query);
+  await learnCaller(filter, judgementsOf(read.feedback), queue);
   if (read.items.length === 0) await requireKnownNames(filter, queue);
   return { ...read, filter };
 }

@@ -236,8 +236,8 @@ export function isFreeText({ schema }: QueueField): boolean {
   return schema.type === 'string' && schema.enum === undefined;
 }
 
-/** The types of fields that a queue can be created with. */
-export const fieldTypes = ['boolean', 'number', 'integer', 'string', 'choice', 'correction'] as const;
+/** The types of fields that a queue can be created with; `text` is another name of `string`. */
+export const fieldTypes = ['boolean', 'number', 'integer', 'string', 'text', 'choice', 'correction'] as const;
 
 /** A field to create. */
 export interface FieldDefinition {
@@ -308,6 +308,7 @@ export function fieldSchema({
 }: Pick<FieldDefinition, 'type' | 'choices' | 'min' | 'max'>): Record<string, unknown> {
   if (type === 'choice') return { type: 'string', enum: choices };
   if (type === 'correction') return { type: 'string', format: correctionFormat };
+  if (type === 'text') return { type: 'string' };
   return { type, ...(min !== undefined && { minimum: min }), ...(max !== undefined && { maximum: max }) };
 }
 

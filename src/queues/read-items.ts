@@ -66,6 +66,22 @@ export async function readItemsBy(
   return read;
 }
 
+/** Returns the items with these ids, or of the calls with these ids, and the ids that belong to no item of the queue. */
+export async function itemsNamed(
+  ids: readonly string[],
+  queue: QueueAccess,
+): Promise<{ items: QueueItem[]; unknown: string[] }> {
+  const { items } = await readItemsBy('id', [...new Set(ids)], queue);
+  const found = new Set(items.map(({ id }) => id));
+  const others = [...new Set(ids)].filter((id) => !found.has(id));
+  const ofCalls = others.length === 0 ? [] : (await readItemsBy('call_id', others, queue)).items;
+  const calls = new Set(ofCalls.map(({ call_id }) => call_id));
+  return {
+    items: [...items, ...ofCalls.filter(({ id }) => !found.has(id))],
+    unknown: others.filter((id) => !calls.has(id)),
+  };
+}
+
 /** Reads items at a service that does not know lists of ids: one by one, or all items if it takes fewer requests. */
 async function readElsewhere(
   member: 'id' | 'call_id',
@@ -97,6 +113,8 @@ async function request({ id, project, service }: QueueAccess, query: ItemQuery):
   const parts = { path: { queue_id: id }, body: { project_id: project, ...query } };
   const result = await service.call('queryQueueItems', parts);
   if (hasExtensions(query)) service.facts.appliesItemConditions = result.conditions_applied === true;
+  // A service that sends feedback has all extensions.
+  else if (result.feedback !== undefined) service.facts.appliesItemConditions ??= true;
   return result;
 }
 

@@ -1,21 +1,26 @@
 import { invalidArgument } from '../core/errors.ts';
 import { nearestSentence, shortName } from '../text/names.ts';
+import { isOwn, meansCaller } from './authorship.ts';
 import type { Judgement } from './judgements.ts';
+import type { QueueAccess } from './queue-access.ts';
 
 /**
- * Returns the annotators with these names, whatever their case.
+ * Returns the annotators with these names, whatever their case; `me` is the caller, whose account must be known.
  * @param path the argument that has the names.
+ * @param queue the queue and the caller; without them, `me` is a name like any other.
  * @throws HeddleError for a name by which nothing was judged; it names the nearest.
  */
 export function requireAnnotators(
   names: readonly string[],
-  judgements: readonly Pick<Judgement, 'annotator'>[],
+  judgements: readonly Judgement[],
   path: string | readonly string[],
+  queue?: QueueAccess,
 ): Set<string> {
   const known = new Map(judgements.map(({ annotator }) => [annotator.toLowerCase(), annotator]));
+  const own = queue && judgements.find((judgement) => isOwn(judgement, queue));
   return new Set(
     names.map((name) => {
-      const annotator = known.get(name.toLowerCase());
+      const annotator = meansCaller(name) && own ? own.annotator : known.get(name.toLowerCase());
       if (annotator !== undefined) return annotator;
       throw invalidArgument(path, {
         fault: `No judgement is by ${JSON.stringify(shortName(name))}`,

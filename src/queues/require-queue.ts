@@ -65,7 +65,7 @@ export async function queuesNamed(name: string, project_id: string, service: Ser
 }
 
 /**
- * Returns the id of the queue with an id, or else of the only one with a name, whatever its case.
+ * Returns the id of the queue with an id, or else of the only one with exactly a name or, whatever its case, with the name.
  * @throws HeddleError `not_found` for an unknown queue; its hint asks whether the nearest was meant.
  */
 export async function findQueueId(idOrName: string, project: string, service: ServiceClient): Promise<string> {

@@ -25,6 +25,8 @@ interface Summarized {
 export interface SummarizedParts {
   judgements: boolean;
   gold?: boolean;
+  /** The ids of judgements, which alone tell those of the caller. */
+  ids?: boolean;
   /** When judgements were given, at least on which day. */
   times?: boolean;
 }
@@ -67,8 +69,7 @@ async function readGroups(
   filter: ItemsFilter,
   parts: SummarizedParts,
 ): Promise<Summarized | undefined> {
-  // Only the ids of judgements tell which of them are by this account.
-  if (namesCaller(filter)) return undefined;
+  if (namesCaller(filter) || parts.ids) return undefined;
   const { id: queue_id, project: project_id, service } = queue;
   const judgement_types = parts.judgements ? [...judgementTypes] : null;
   const summary = await service

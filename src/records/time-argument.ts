@@ -18,5 +18,8 @@ export function secondsOf(text: string): number {
   if (count !== undefined) return Math.max(0, Date.now() / 1000 - Number(count) * secondsPerUnit.get(unit)!);
   const [, date, clock = 'T00:00:00', zone = 'Z'] =
     /^(\d{4}-\d\d-\d\d)([T ]\d\d:\d\d(?::\d\d(?:\.\d+)?)?)?(Z|[+-]\d\d:\d\d)?$/.exec(text) ?? [];
-  return date === undefined ? Number.NaN : Date.parse(`${date}${clock.replace(' ', 'T')}${zone}`) / 1000;
+  // A day that the month does not have would be taken for one of the next month.
+  const midnightMs = date === undefined ? Number.NaN : Date.parse(date);
+  if (Number.isNaN(midnightMs) || !new Date(midnightMs).toISOString().startsWith(date!)) return Number.NaN;
+  return Date.parse(`${date}${clock.replace(' ', 'T')}${zone}`) / 1000;
 }

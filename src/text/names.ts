@@ -5,10 +5,13 @@ import { cutValue } from './call-values.ts';
 const maxNameChars = 100;
 const maxNearest = 3;
 
-/** Returns the entries of which a name is spelled most like a text, the nearest first, whatever their case. */
+/**
+ * Returns the entries of which a name is most like a text, whatever their case: first those that begin with it, then those that
+ * contain it, then those that are spelled most like it.
+ */
 export function nearest<Entry>(text: string, entries: readonly Entry[], namesOf: (entry: Entry) => string[]): Entry[] {
   return entries
-    .map((entry) => ({ entry, far: Math.min(...namesOf(entry).map((name) => nameDistance(name, text))) }))
+    .map((entry) => ({ entry, far: Math.min(...namesOf(entry).map((name) => farness(name, text))) }))
     .sort((a, b) => a.far - b.far)
     .slice(0, maxNearest)
     .map(({ entry }) => entry);
@@ -22,8 +25,8 @@ export function nearestSentence(kind: string, text: string, known: readonly stri
 
 /** Returns the known name that a mistyped one is likely to mean, if there is one. */
 export function meantName(text: string, known: readonly string[]): string | undefined {
-  const [name] = nearest(text, known, (each) => [each]);
-  return name !== undefined && isNear(text, name) ? name : undefined;
+  const near = known.filter((name) => isNear(text, name));
+  return nearest(text, near, (name) => [name])[0];
 }
 
 /** Returns whether a name is so near to a text that it may be meant: at most a third differs. */
@@ -37,9 +40,20 @@ export function shortName(name: string): string {
   return String(cutValue(name, maxNameChars));
 }
 
+/** Returns how unlike a text a name is: what is spelled alike comes after every name that contains the text. */
+function farness(name: string, text: string): number {
+  const place = text.trim() === '' ? -1 : comparedPart(name).indexOf(comparedPart(text));
+  const rank = Math.min(place, 1);
+  return nameDistance(name, text) + (rank === -1 ? 2 : rank) * maxNameChars;
+}
+
+function comparedPart(name: string): string {
+  return name.slice(0, maxNameChars).toLowerCase();
+}
+
 /** Returns how many letters differ. Two that were typed in the wrong order count as one. */
 function nameDistance(a: string, b: string): number {
-  const [one, other] = [a, b].map((name) => name.slice(0, maxNameChars).toLowerCase()) as [string, string];
+  const [one, other] = [comparedPart(a), comparedPart(b)];
   const far = distance(one, other);
   return far === 2 && sortedLetters(one) === sortedLetters(other) ? 1 : far;
 }

@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
 import * as z from 'zod';
 import { withFallback } from '../client/with-fallback.ts';
-import { HeddleError } from '../core/errors.ts';
+import { HeddleError, invalidArgument } from '../core/errors.ts';
 import { inBatches } from '../core/in-batches.ts';
 import { requireQueue } from '../queues/require-queue.ts';
 import {
@@ -11,10 +11,14 @@ import {
   leftOutSentence,
   selectCalls,
 } from '../records/calls-query.ts';
+import { readCalls } from '../records/read-calls.ts';
 import { readPages } from '../records/read-pages.ts';
 import { callsLike } from '../records/unknown-call.ts';
 import { requireMatchable } from '../records/unknown-operation.ts';
+import { valueAt } from '../text/call-values.ts';
 import { cell, escapeInvisible } from '../text/compact-table.ts';
+import { shortName } from '../text/names.ts';
+import { nearestPaths } from '../text/nearest-paths.ts';
 import { pluralize } from '../text/page.ts';
 import { maxUnconfirmed, requireConsent } from './definition/require-consent.ts';
 import { defineTool, projectArgument, projectOf, queueArgument, type ToolContext } from './definition/tool.ts';
@@ -23,6 +27,8 @@ import { defineTool, projectArgument, projectOf, queueArgument, type ToolContext
 const maxCalls = 10_000;
 /** Calls that one request adds. */
 const callsPerRequest = 1000;
+/** Calls of which the display fields are looked up together. */
+const callsPerCheck = 100;
 /** Ids that one request looks up. */
 const idsPerRequest = 500;
 /** Unknown ids, and ids of a dry run, that a result shows. */
@@ -88,6 +94,7 @@ Example: {"queue_id":"support-triage","filter":{"op_name":"support.answer","has_
       : await matchingCalls(args.filter, project, context);
     const selected = sample ? sampleOf(ids, sample) : ids;
     const result = { queue_id, ...found };
+    if (args.display_fields) await requirePaths(args.display_fields, selected, project, context);
     if (!dry_run && selected.length === 0) return { ...result, added: 0, duplicates: 0 };
     const asks = !confirm && selected.length > maxUnconfirmed;
     const queuedIds = dry_run || asks ? await callsInQueue(queue_id, project, context) : new Set<string>();
@@ -124,8 +131,8 @@ Example: {"queue_id":"support-triage","filter":{"op_name":"support.answer","has_
     const first = first_call_ids.length === 0 ? '' : ` The first are ${ids(first_call_ids)}.`;
     const shown = display_fields ? ` Values to judge: ${ids(display_fields)}.` : '';
     const outcome = dry_run
-      ? `Nothing was added (dry_run). Would add ${pluralize(selected, 'call')} to queue ${cell(queue_id)}; it holds ${duplicates} already.${first}`
-      : `Added ${pluralize(added, 'call')} to queue ${cell(queue_id)}; it held ${duplicates} already.${shown}`;
+      ? `Nothing was added (dry_run). Would add ${pluralize(selected, 'call')} to queue ${cell(queue_id)}; ${duplicates} of these calls are in it already.${first}`
+      : `Added ${pluralize(added, 'call')} to queue ${cell(queue_id)}; ${duplicates} of these calls were in it already.${shown}`;
     const more = unknown_count > unknown.length ? `, and ${unknown_count - unknown.length} more` : '';
     return [
       `${outcome} Matching calls: ${matched}.${evaluation_calls === undefined ? '' : ` ${leftOutSentence(evaluation_calls)}`}`,
@@ -216,6 +223,38 @@ async function callsInQueue(queueId: string, project_id: string, { service }: To
     (await service.call('queryQueueItems', { path: { queue_id: queueId }, body: { project_id, ...page } })).items;
   for await (const items of readPages(read)) for (const { call_id } of items) held.add(call_id);
   return held;
+}
+
+/** Checks paths in calls until each is found in one. @throws HeddleError for a path that no call has, with the nearest. */
+async function requirePaths(
+  paths: readonly string[],
+  ids: readonly string[],
+  project: string,
+  { service }: ToolContext,
+): Promise<void> {
+  let missing = [...paths];
+  let readable: string | undefined;
+  for (const batch of inBatches(ids, callsPerCheck)) {
+    const read = await readCalls(
+      batch.map((call_id) => ({ call_id, display_fields: missing })),
+      project,
+      service,
+    );
+    const calls = [...read.values()].flatMap((call) => (call instanceof HeddleError ? [] : [call]));
+    readable ??= calls[0]?.id;
+    missing = missing.filter((path) => calls.every((call) => valueAt(call, path) === undefined));
+    if (missing.length === 0) return;
+  }
+  if (readable === undefined) return;
+  const whole = { call_id: readable, display_fields: ['inputs', 'output'] };
+  const call = (await readCalls([whole], project, service)).get(readable);
+  const near = call && !(call instanceof HeddleError) ? nearestPaths(call, missing[0]!) : [];
+  throw invalidArgument('display_fields', {
+    consequence: 'Nothing was added',
+    fault: `none of these calls has a value at ${JSON.stringify(shortName(missing[0]!))}`,
+    hint:
+      near.length > 0 ? `The nearest paths are ${near.map(shortName).join(', ')}.` : 'Call read_call to see its paths.',
+  });
 }
 
 /** Returns the display fields of the newest item of a queue, so that all its items show alike. */

@@ -14,7 +14,7 @@ import { itemColumns, itemFields } from './query-queue-items.ts';
 
 const input = z.strictObject({
   queue_id: queueArgument.describe('Id or name of the queue.'),
-  n: z.int().min(0).max(maxHeld).optional().describe('Number of items to claim; 10 by default.'),
+  n: z.int().min(0).max(maxHeld).optional().describe('Number of items to claim; 10 by default, none with release.'),
   minutes: z
     .number()
     .min(0.1)
@@ -25,7 +25,7 @@ const input = z.strictObject({
   annotator: z.string().min(1).max(256).optional().describe('Your name, where all share the only account.'),
   filter: itemsFilter.optional().describe('As in query_queue_items.'),
   order: z.enum(claimOrders).optional(),
-  release: z.array(z.string()).max(maxHeld).optional().describe('Ids of items to give back.'),
+  release: z.array(z.string()).max(maxHeld).optional().describe('Items or calls to give back.'),
   prolong: z.boolean().optional().describe('Keep what you hold; n then counts all that you hold.'),
   by_user: z.boolean().optional().describe('The user judges, not you.'),
   project_id: projectArgument('Project of the queue'),
@@ -37,6 +37,7 @@ const output = z.object({
   omitted_fields: z.array(z.string()).optional(),
   held_until: z.string().optional().describe('Absent at a service without claims.'),
   free_at: z.string().optional(),
+  released: z.int().optional(),
   as_of: z.string(),
   ids_only: z
     .int()
@@ -63,13 +64,21 @@ Example: {"queue_id":"support-triage","n":5}`,
   output,
 
   async run(args, context): Promise<Claim> {
-    const { queue_id, n = 10, minutes = 15, reviewers_per_item, annotator, filter = {}, order } = args;
+    const {
+      queue_id,
+      n = args.release ? 0 : 10,
+      minutes = 15,
+      reviewers_per_item,
+      annotator,
+      filter = {},
+      order,
+    } = args;
     const { release = [], prolong = false, by_user } = args;
     const project = projectOf(args, context);
     const queue = { ...context, id: queue_id, project, byUser: by_user };
     const readAtMs = Date.now();
     const request = { n, minutes, reviewers_per_item, annotator, filter, order, release, prolong };
-    const { items, held_until, free_at, hint } = await claimItems(request, queue);
+    const { items, held_until, free_at, released, hint } = await claimItems(request, queue);
     const readable = items.map(withReadableTimes);
     // A person sees the values on the board.
     const shown = by_user ? readable : await withCallValues(readable, project, maxValueChars, context);
@@ -78,21 +87,26 @@ Example: {"queue_id":"support-triage","n":5}`,
       ...showRows(shown, selection),
       ...(held_until !== undefined && { held_until }),
       ...(free_at != null && { free_at }),
+      ...(released !== undefined && { released }),
       as_of: rememberItems(queue, readAtMs, items),
       ...(hint !== undefined && { hint }),
     };
   },
 
-  render({ items, common, omitted_fields, held_until, free_at, as_of, ids_only, hint }: Claim) {
+  render({ items, common, omitted_fields, held_until, free_at, released, as_of, ids_only, hint }: Claim) {
     const until = held_until === undefined ? '' : ` held until ${held_until}`;
     const fewer =
       free_at === undefined ? '' : ` No other item is free now; the next claim of someone else ends at ${free_at}.`;
     const omitted = omitted_fields ? ` Further fields: ${omitted_fields.map(cell).join(', ')}.` : '';
     const rows = items.map((item) => toItemRow(item, common));
+    const isRelease = released !== undefined && items.length === 0;
     return [
-      items.length === 0
-        ? `No item wants your opinion now.${fewer}`
-        : `${pluralize(items.length, 'item')}${until}. as_of ${as_of}.${fewer}${omitted}`,
+      ...(released === undefined ? [] : [`Released ${pluralize(released, 'item')} that you held.`]),
+      isRelease
+        ? 'No item was claimed.'
+        : items.length === 0
+          ? `No item wants your opinion now.${fewer}`
+          : `${pluralize(items.length, 'item')}${until}. as_of ${as_of}.${fewer}${omitted}`,
       ...(ids_only === undefined ? [] : [`Of the last ${ids_only} only the id is shown, because of the size limit.`]),
       ...(hint === undefined ? [] : [hint]),
       ...(items.length > 0 ? [compactTable(rows, itemColumns, common && toItemRow(common))] : []),

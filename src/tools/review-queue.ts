@@ -6,17 +6,18 @@ import { readDisputedPage } from '../queues/disputed-items.ts';
 import { type GivenFeedback, givenFeedback } from '../queues/given-feedback.ts';
 import {
   type ItemPage,
+  type ItemPageRequest,
   type ItemWithValues,
   readItemPage,
-  toItemRow,
   withCallValues,
   withReadableTimes,
 } from '../queues/item-pages.ts';
-import { itemsFilter } from '../queues/items-filter.ts';
+import { itemsFilter, namesCaller } from '../queues/items-filter.ts';
 import { readFeedbackOnCalls } from '../queues/judgements.ts';
-import { requireKnownNames, withWholeNames } from '../queues/known-names.ts';
+import { matchingItems } from '../queues/matching-items.ts';
 import { ownFeedback, ownFeedbackIn } from '../queues/own-feedback.ts';
-import { itemCounts, ownStateOf } from '../queues/own-progress.ts';
+import { itemCounts, ownStateOf, unfinishedOf } from '../queues/own-progress.ts';
+import type { QueueAccess } from '../queues/queue-access.ts';
 import { fieldSummaries, readFieldsOfQueues, renderFields, rulesOf, summarizeField } from '../queues/queue-fields.ts';
 import { requireQueueWithStats } from '../queues/require-queue.ts';
 import { rememberRules } from '../queues/shown-items.ts';
@@ -24,8 +25,8 @@ import { errorMember } from '../records/error-member.ts';
 import { operationName } from '../records/unknown-operation.ts';
 import { cutValue } from '../text/call-values.ts';
 import { cell } from '../text/compact-table.ts';
-import { pageArguments, pageMembers, pagePosition, pluralize, renderPage } from '../text/page.ts';
-import { defineTool, projectArgument, projectOf, queueArgument } from './definition/tool.ts';
+import { pageArguments, pageMembers, pagePosition, pluralize } from '../text/page.ts';
+import { defineTool, projectArgument, projectOf, queueArgument, type ToolContext } from './definition/tool.ts';
 
 const reviewFilter = itemsFilter.extend({
   unfinished_by_me: z.boolean().optional(),
@@ -85,6 +86,7 @@ const output = z.object({
       "With limit: the items with their call_values, the user's own judgements and note, and suggestions of scorers.",
     ),
   ...pageMembers,
+  matching: z.int().optional().describe('Without limit: number of items that match the filter.'),
   as_of: z.string().describe('Time of reading, for update_queue_items.'),
   account: z.string().optional().describe('Name of the account, if it is known.'),
   hint: z.string(),
@@ -99,13 +101,10 @@ export type ReviewedItem = Review['items'][number];
 const writingTool = 'update_queue_items';
 const toDo: ReviewFilter = { unfinished_by_me: true };
 
-/** Lengths at which a value is cut: for a person who judges it, and in the text for a model. */
+/** Length at which a value is cut for a person who judges it. */
 const maxValueChars = 4000;
-const maxTextValueChars = 300;
-/** Length at which guidelines are cut for a model that shows the board. */
+/** Length at which guidelines and fields are cut for a model that shows the board. */
 const maxShortChars = 200;
-
-const columns = ['id', 'annotation_state', 'call_op_name', 'call_started_at', 'call_id'];
 
 export const reviewQueueTool = defineTool({
   name: 'review_queue',
@@ -126,16 +125,17 @@ Example: {"queue_id":"support-triage"}`,
     const { queue_id, offset = 0, filter = toDo } = args;
     const project = projectOf(args, context);
     const access = { ...context, id: queue_id, project };
-    const { unfinished_by_me: isUnfinishedOnly = false, disagreement = false, ...conditions } = filter;
+    const { unfinished_by_me: isUnfinishedOnly = false, disagreement, ...others } = filter;
+    // Items on which annotators differ are those of disputes; the others are a condition like any other.
+    const conditions = disagreement === false ? { ...others, disagreement } : others;
     const { limit } = args;
     const query = { ...args, filter: conditions, isUnfinishedOnly, include_own_state: true };
-    // A board that is only announced has read no items, which would have told of an unknown name.
-    if (limit === undefined) await requireKnownNames(await withWholeNames(conditions, access), access);
     const readPage = disagreement ? readDisputedPage : readItemPage;
     const page: Omit<ItemPage, 'feedback' | 'filter'> =
       limit === undefined
         ? { items: [], hasMore: false, as_of: service.facts.now() }
         : await readPage({ ...query, limit }, access);
+    const matching = limit === undefined && args.filter ? await countReviewed(args.filter, query, access) : undefined;
     const { queue, stats } = await requireQueueWithStats(queue_id, project, service);
     const callIds = page.items.map(({ call_id }) => call_id);
     const [fields = []] = limit === undefined ? [] : await readFieldsOfQueues([queue], context.service);
@@ -193,33 +193,30 @@ Example: {"queue_id":"support-triage"}`,
         };
       }),
       ...pagePosition(offset, items.length, page.hasMore),
+      ...(matching !== undefined && { matching }),
       as_of: page.as_of,
       ...(userId !== undefined && { account: userId }),
-      hint: `If the user sees no board here, they can tell you their judgements (pass by_user: true), or run \`heddle board ${queue_id}\` in a terminal.`,
+      hint: `${namesCaller(filter) ? 'In the filter, me is the user, because the board is theirs. ' : ''}If the user sees no board here, they can tell you their judgements (pass by_user: true), or run \`heddle board ${queue_id}\` in a terminal.`,
     };
   },
 
-  render({ queue, fields, can_write, items, offset, next_offset, as_of, hint }: Review) {
+  // The items are for the board alone.
+  render({ queue, fields, can_write, matching, hint }: Review) {
     const { id, name, guidelines, remaining, to_do, total } = queue;
     const own = to_do === undefined ? '' : `, ${to_do} to do for the user`;
     const counts = total === undefined ? '' : ` ${remaining} of ${pluralize(total, 'item')} remaining${own}.`;
-    const about = [
-      `The user sees the board of queue ${cell(name)} (${cell(id)}).${counts}`,
-      ...(guidelines === undefined ? [] : [`Guidelines: ${cell(guidelines)}`]),
-      ...(fields === undefined ? [] : [`Fields: ${renderFields(fields)}`]),
+    const title = `of queue ${cell(name)} (${cell(id)})`;
+    const filtered = matching === undefined ? '' : `, with ${pluralize(matching, 'item')} of the filter`;
+    const cut = (text: string): unknown => cutValue(text, maxShortChars);
+    return [
+      matching === 0
+        ? `The board ${title} is empty: no item matches the filter.${counts}`
+        : `The user sees the board ${title}${filtered}.${counts}`,
+      ...(guidelines === undefined ? [] : [`Guidelines: ${cell(cut(guidelines))}`]),
+      ...(fields === undefined ? [] : [`Fields: ${cut(renderFields(fields))}`]),
       ...(can_write ? [] : ['Nothing can be judged here: the user has switched off the tools that change data.']),
       hint,
-    ];
-    if (items.length === 0) return about.join('\n');
-    const rows = items.map(({ call_values, given: _given, ...item }) => {
-      const values = Object.entries(call_values ?? {}).map(([path, value]) => [
-        path,
-        cutValue(value, maxTextValueChars),
-      ]);
-      return toItemRow({ ...item, call_values: Object.fromEntries(values) });
-    });
-    const summary = `${pluralize(items.length, 'item')} from offset ${offset}. as_of ${as_of}.`;
-    return [...about, renderPage(summary, rows, columns, next_offset)].join('\n');
+    ].join('\n');
   },
 
   rows: 'items',
@@ -232,6 +229,18 @@ function wantsOneOpinion(wanted: ReviewersPerItem | null | undefined): boolean {
 
 function withoutTimes({ judged_at: _at, guidelines: _guidelines, ...given }: GivenFeedback): GivenFeedback {
   return given;
+}
+
+/** Returns the number of items that a board with a filter shows. */
+async function countReviewed(
+  { disagreement }: ReviewFilter,
+  query: Omit<ItemPageRequest, 'limit'>,
+  queue: QueueAccess & Pick<ToolContext, 'maxResultChars'>,
+): Promise<number> {
+  if (disagreement) return (await readDisputedPage({ ...query, limit: 1 }, queue)).matching;
+  const { filter = {}, isUnfinishedOnly = false, include_own_state } = query;
+  const all = await matchingItems(queue, filter, { include_own_state, include_feedback: isUnfinishedOnly });
+  return (isUnfinishedOnly ? await unfinishedOf(all, queue) : all.items).length;
 }
 
 function reviewedItem({

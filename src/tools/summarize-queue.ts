@@ -1,5 +1,7 @@
 import * as z from 'zod';
 import { hasJudgementConditions } from '../contract/judgement-test.ts';
+import { invalidArgument } from '../core/errors.ts';
+import { learnAccount, meansCaller } from '../queues/authorship.ts';
 import { type Disagreements, disagreement, findDisagreements } from '../queues/disagreements.ts';
 import { valueLine } from '../queues/given-feedback.ts';
 import { hasValue, isByNamed, itemsFilter, judgementCondition } from '../queues/items-filter.ts';
@@ -37,7 +39,7 @@ const input = z.strictObject({
   filter: itemsFilter
     .optional()
     .describe('As in query_queue_items; field, value and judged_by also select judgements.'),
-  annotators: z.array(z.string()).min(2).max(20).optional().describe('Only these.'),
+  annotators: z.array(z.string()).min(2).max(20).optional().describe('Only these; me is you.'),
   disagreements: z.int().min(1).max(1000).optional().describe('Number to list.'),
   limit: pageArguments.limit.default(20).describe('Maximum number of rows of a table, and of ids of disagreements.'),
   offset: z.int().min(0).default(0).describe('Number of rows, and of compared pairs, to skip.'),
@@ -78,14 +80,21 @@ Example: {"queue_id":"support-triage","by":["operation","state"]}`,
     const { annotators, disagreements } = query;
     const compares = by.includes('field') || annotators !== undefined || disagreements !== undefined;
     const wantsJudgements = compares || by.includes('annotator') || by.includes('day');
+    const namesMe = annotators?.some(meansCaller) ?? false;
     const read = await readSummarized(queue, filter, {
       judgements: wantsJudgements || hasJudgementConditions(filter),
       gold: disagreements !== undefined,
+      ids: namesMe,
       times: by.includes('annotator') || by.includes('day'),
     });
     const { items: found, judgements } = read;
     if (found.length === 0) await requireQueue(queue_id, queue.project, context.service);
-    const named = annotators && requireAnnotators(annotators, judgements, 'annotators');
+    if (namesMe) learnAccount(judgements, await context.service.accountTag(), queue);
+    const named = annotators && requireAnnotators(annotators, judgements, 'annotators', queue);
+    if (named && named.size < annotators!.length) {
+      const hint = 'Pass each annotator once.';
+      throw invalidArgument('annotators', { fault: 'annotators names someone twice', hint });
+    }
     const matches = await judgementCondition(filter, judgements, queue);
     const items = found.filter(({ call_id }) => matches(call_id));
     const calls = new Set(items.map(({ call_id }) => call_id));
@@ -217,7 +226,10 @@ function renderAlpha({ field, annotators, items, alpha, distance }: AgreementOfA
 function renderDisagreements(disagreements: NonNullable<Summary['disagreements']>): string[] {
   if (disagreements.length === 0) return ['No disagreements.'];
   const rows = disagreements.map(({ values, ...members }) => ({ ...members, values: valueLine(values) }));
-  return ['disagreements, the worst first:', compactTable(rows, ['item_id', 'field', 'values', 'distance'])];
+  return [
+    'disagreements, the worst first by share:',
+    compactTable(rows, ['item_id', 'field', 'values', 'distance', 'share']),
+  ];
 }
 
 function renderTable({ field, columns, rows, others, total }: SummaryTable): string {

@@ -2,11 +2,19 @@ import * as z from 'zod';
 import { pathSegment } from '../contract/identifiers.ts';
 import { annotationStates, progressStates } from '../contract/queue-items.ts';
 import { assignees } from '../contract/queues.ts';
+import { appendTo } from '../core/append-to.ts';
 import { type HeddleError, invalidArgument } from '../core/errors.ts';
 import { countEach } from '../core/statistics/count-each.ts';
-import { type ChangedItems, type ChangeTarget, changeItems, itemResult } from '../queues/changes/change-items.ts';
+import {
+  type ChangedItems,
+  type ChangeTarget,
+  changeItems,
+  type ItemResult,
+  itemResult,
+} from '../queues/changes/change-items.ts';
 import type { Change } from '../queues/changes/plan-updates.ts';
 import { emptyFilterHint, type ItemsFilter, itemsFilter } from '../queues/items-filter.ts';
+import { requireQueue } from '../queues/require-queue.ts';
 import { rememberItems } from '../queues/shown-items.ts';
 import { errorMember } from '../records/error-member.ts';
 import { cell, compactTable } from '../text/compact-table.ts';
@@ -58,6 +66,10 @@ const output = z.object({
     .describe(
       'One result per change, or none if all are the same; for a filter, items that were refused or that others changed.',
     ),
+  refusals: z
+    .array(z.object({ error: errorMember, item_ids: z.array(z.string()) }))
+    .optional()
+    .describe('Refusals of several items, which are not among the results.'),
   matched: z.int().optional().describe('Items that match the filter.'),
   stopped_by: errorMember.optional().describe('The failure that kept the remaining items from being reached.'),
   annotation_state: z.string().optional().describe('State that all items show, where all have the same result.'),
@@ -97,12 +109,10 @@ With filter: {"queue_id":"support-triage","filter":{"call_op_name":"support.esca
         asOf: as_of,
         expectedState: expected_state,
         isDryRun: dry_run,
-        requireConsent: (count) => {
+        requireConsent: async (count) => {
           if (confirm || count <= maxUnconfirmed) return;
-          requireConsent(
-            consentRequestFor(count, queue_id, 'items' in target ? target.items : [target.change]),
-            context,
-          );
+          const { name } = await requireQueue(queue_id, queue.project, service);
+          requireConsent(consentRequestFor(count, name, 'items' in target ? target.items : [target.change]), context);
         },
         onProgress: (finished, total) => context.progress({ done: finished, total, unit: 'items' }),
       },
@@ -117,7 +127,17 @@ With filter: {"queue_id":"support-triage","filter":{"call_op_name":"support.esca
 
   isIncomplete: ({ counts, remaining = 0, dry_run }) => !dry_run && (remaining > 0 || (counts.refused ?? 0) > 0),
 
-  render({ items, counts, matched, remaining, stopped_by, dry_run, state_counts, ...more }: UpdateResult) {
+  render({
+    items,
+    refusals = [],
+    counts,
+    matched,
+    remaining,
+    stopped_by,
+    dry_run,
+    state_counts,
+    ...more
+  }: UpdateResult) {
     const results = Object.entries(counts).map(
       ([result, count]) => `${count} ${result === 'would_send' ? 'would be sent' : result}`,
     );
@@ -129,21 +149,16 @@ With filter: {"queue_id":"support-triage","filter":{"call_op_name":"support.esca
     const state = annotation_state === undefined ? '' : ` All show ${cell(annotation_state)}.`;
     const first = first_changed ? ` The first: ${first_changed.map(cell).join(', ')}.` : '';
     const seen = as_of === undefined ? '' : ` as_of ${as_of}.`;
-    const sentences = items.map(({ error }) => error && `${error.code}: ${error.message} ${error.hint}`);
-    const repeated = [...countEach(sentences.filter((sentence) => sentence !== undefined))].filter(
-      ([, count]) => count > 1,
-    );
-    const rows = items.map(({ error: _, ...members }, index) => {
-      const sentence = sentences[index];
-      // An error of several items is stated once, above their results.
-      const place = repeated.findIndex(([text]) => text === sentence);
-      return { ...members, ...(sentence && { error: place === -1 ? sentence : `error ${place + 1}` }) };
-    });
+    const sentence = ({ code, message, hint }: HeddleError): string => `${code}: ${message} ${hint}`;
+    const rows = items.map(({ error, ...members }) => ({ ...members, ...(error && { error: sentence(error) }) }));
     return [
       `${matching}${prefix}${results.join(', ') || 'Nothing changed'}.${first}${state}${seen}`,
       ...(remaining ? [`${remaining} not reached: ${stopped_by?.message ?? ''} Call again to continue.`] : []),
       ...(hint === undefined ? [] : [hint]),
-      ...repeated.map(([sentence, count], index) => `error ${index + 1}, of ${count} items: ${cell(sentence)}`),
+      ...refusals.map(
+        ({ error, item_ids }) =>
+          `${cell(sentence(error))} Of ${item_ids.length} items: ${item_ids.map(cell).join(', ')}.`,
+      ),
       ...(rows.length > 0
         ? [compactTable(rows, ['item_id', 'result', 'annotation_state', 'meanwhile', 'stays', 'error'])]
         : []),
@@ -151,8 +166,8 @@ With filter: {"queue_id":"support-triage","filter":{"call_op_name":"support.esca
   },
 
   // The counts must reach the reader even if the results of single items do not fit.
-  shrink: ({ items, hint, ...rest }) =>
-    items.length === 0
+  shrink: ({ items, refusals, hint, ...rest }) =>
+    items.length === 0 && refusals === undefined
       ? undefined
       : {
           ...rest,
@@ -198,7 +213,7 @@ function refuseEmpty(change: Change, path: string): void {
 }
 
 /** Returns the request for the user's consent to change many items. */
-function consentRequestFor(count: number, queueId: string, changes: readonly Change[]): ConsentRequest {
+function consentRequestFor(count: number, queueName: string, changes: readonly Change[]): ConsentRequest {
   const states = [...new Set(changes.flatMap(({ annotation_state }) => annotation_state ?? []))];
   const judged = changes.some(({ judgements, note, retract, gold }) => judgements || note || retract || gold);
   const assigned = changes.some(({ assignees }) => assignees);
@@ -209,7 +224,7 @@ function consentRequestFor(count: number, queueId: string, changes: readonly Cha
   ].join(' and ');
   const final = states.some((state) => state !== 'in_progress') ? ' A finished state is final.' : '';
   return {
-    question: `Change ${count} items of queue ${queueId}: ${steps}?${final}`,
+    question: `Change ${count} items of queue ${JSON.stringify(queueName)}: ${steps}?${final}`,
     // The refusal that contains the reason ends with a full stop of its own.
     reason: `changing ${count} items needs the user's agreement.${final}`.replace(/[.]$/, ''),
   };
@@ -225,8 +240,21 @@ function listedResult({ results, hint }: ChangedItems): UpdateResult {
   const [state, ...otherStates] = new Set(results.map(({ annotation_state }) => annotation_state));
   const isUniform = results.length > 1 && Object.keys(counts).length === 1 && otherStates.length === 0;
   const isNotable = results.some(({ error, meanwhile, stays }) => error ?? meanwhile ?? stays);
-  const shown = isUniform && !isNotable ? { items: [], ...(state && { annotation_state: state }) } : { items: results };
+  const shown =
+    isUniform && !isNotable ? { items: [], ...(state && { annotation_state: state }) } : sharedOnce(results);
   return { counts, ...shown, ...(hint !== undefined && { hint }) };
+}
+
+/** Returns results with each error that several items have in one place. */
+function sharedOnce(results: readonly ItemResult[]): Pick<UpdateResult, 'items' | 'refusals'> {
+  const groups = new Map<string, ItemResult[]>();
+  for (const result of results) {
+    if (result.error) appendTo(groups, JSON.stringify(result.error), result);
+  }
+  const shared = [...groups.values()].filter((group) => group.length > 1);
+  const grouped = new Set(shared.flat());
+  const refusals = shared.map((group) => ({ error: group[0]!.error!, item_ids: group.map(({ item_id }) => item_id) }));
+  return { items: results.filter((result) => !grouped.has(result)), ...(refusals.length > 0 && { refusals }) };
 }
 
 /** Maximum number of refused or otherwise changed items that the result lists. */
@@ -248,7 +276,7 @@ function filterResult({ results, items, stoppedBy, hint }: ChangedItems, filter:
     matched: items.length,
     counts: Object.fromEntries(countEach(results.map(({ result }) => result))),
     ...(changed.length > 0 && { first_changed: changed.slice(0, maxShownIds).map(({ item_id }) => item_id) }),
-    items: notable.slice(0, maxListed),
+    ...sharedOnce(notable.slice(0, maxListed)),
     ...(hints.length > 0 && { hint: hints.join(' ') }),
     ...(stoppedBy && { remaining: items.length - results.length, stopped_by: stoppedBy }),
   };

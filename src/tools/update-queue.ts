@@ -2,7 +2,9 @@ import * as z from 'zod';
 import type { QueueItem } from '../contract/queue-items.ts';
 import { assignees, type Queue, reviewersPerItem } from '../contract/queues.ts';
 import { HeddleError, invalidArgument } from '../core/errors.ts';
-import { itemsToRemove, removeItems } from '../queues/changes/remove-items.ts';
+import { removeItems } from '../queues/changes/remove-items.ts';
+import { byCall, judgementsOf, readFeedback } from '../queues/judgements.ts';
+import { nearestItems } from '../queues/known-names.ts';
 import type { QueueAccess } from '../queues/queue-access.ts';
 import {
   type DefinedField,
@@ -17,6 +19,7 @@ import {
   storeFields,
   summarizeField,
 } from '../queues/queue-fields.ts';
+import { itemsNamed } from '../queues/read-items.ts';
 import { queuesNamed, requireQueue } from '../queues/require-queue.ts';
 import { cell, escapeInvisible } from '../text/compact-table.ts';
 import { pluralize } from '../text/page.ts';
@@ -48,6 +51,7 @@ const output = z.object({
   total_items: z.int().optional(),
   removed: z.int().optional(),
   unknown: z.array(z.string()).optional().describe('Ids for which the queue has no item.'),
+  hint: z.string().optional(),
   deleted: z.boolean().optional(),
   dry_run: z.boolean().optional(),
 });
@@ -86,7 +90,7 @@ Example: {"queue_id":"support-triage","add_fields":[{"name":"kind","type":"boole
   isIncomplete: ({ unknown = [], dry_run }) => !dry_run && unknown.length > 0,
 
   render({ queue_id, name, guidelines, fields, reviewers_per_item, assignees, before = {}, ...rest }: ChangedQueue) {
-    const { total_items, removed, unknown = [], deleted, dry_run } = rest;
+    const { total_items, removed, unknown = [], hint, deleted, dry_run } = rest;
     const title = `ueue ${cell(name)} (${cell(queue_id)})`;
     const items = total_items === undefined ? '' : `, ${pluralize(total_items, 'item')}`;
     const former = Object.entries(before).map(([member, text]) => `${member} ${JSON.stringify(text)}`);
@@ -99,7 +103,7 @@ Example: {"queue_id":"support-triage","add_fields":[{"name":"kind","type":"boole
           ...(reviewers_per_item === undefined ? [] : [`Reviewers per item: ${JSON.stringify(reviewers_per_item)}`]),
           ...(assignees === undefined ? [] : [`Assignees: ${assignees.map(cell).join(', ')}`]),
           ...(former.length > 0 ? [`Before: ${former.join(', ')}`] : []),
-          ...(unknown.length > 0 ? [`No item: ${unknown.map(cell).join(', ')}`] : []),
+          ...(unknown.length > 0 ? [`No item: ${unknown.map(cell).join(', ')}. ${hint}`] : []),
         ];
     return [...(dry_run ? ['Nothing was changed (dry_run); this would be the result.'] : []), ...lines]
       .map(escapeInvisible)
@@ -156,8 +160,8 @@ async function changeQueue(
   const added = add_fields.filter((definition) => !fields.some((field) => isSameField(field, definition)));
   if (renames) await refuseTakenName(name, access);
   refuseTakenFields(added, fields, access.id);
-  const { items, unknown } = await itemsToRemove(remove_items ?? [], access);
-  if (!dry_run && !confirm) askBeforeRemoval(items, queue, context);
+  const { items, unknown } = await itemsNamed(remove_items ?? [], access);
+  if (!dry_run && !confirm) await askBeforeRemoval(items, queue, { ...context, ...access });
   let removed = items.length;
   if (!dry_run) {
     // First, because some services cannot; then nothing has been changed yet.
@@ -170,7 +174,7 @@ async function changeQueue(
       before: { ...(renames && { name: queue.name }), ...(replaces && { guidelines: queue.description ?? '' }) },
     }),
     ...(remove_items && { removed, total_items: (await countItems(access)).total_items - (dry_run ? removed : 0) }),
-    ...(unknown.length > 0 && { unknown }),
+    ...(unknown[0] !== undefined && { unknown, hint: await nearestItems(unknown[0], access) }),
     ...(dry_run && { dry_run }),
   };
 }
@@ -224,11 +228,17 @@ function refuseTakenFields(added: readonly FieldDefinition[], fields: readonly Q
   });
 }
 
-function askBeforeRemoval(items: readonly QueueItem[], { id, name }: Queue, context: ToolContext): void {
+async function askBeforeRemoval(
+  items: readonly QueueItem[],
+  { id, name }: Queue,
+  context: ToolContext & QueueAccess,
+): Promise<void> {
   if (items.length <= maxUnconfirmed) return;
-  const judged = items.filter(({ annotation_state }) => annotation_state !== 'unstarted').length;
+  const calls = items.map(({ call_id }) => call_id);
+  const judgements = judgementsOf(await readFeedback(context, calls)).filter(({ call_id }) => calls.includes(call_id));
+  const judged = byCall(judgements).size;
   const request = {
-    question: `Remove ${items.length} items from queue ${JSON.stringify(name)} (${id}), of which ${judged} have been worked on? Adding their calls again brings them back.`,
+    question: `Remove ${items.length} items from queue ${JSON.stringify(name)} (${id}), of which ${judged} ${judged === 1 ? 'is' : 'are'} judged? Adding their calls again brings them back.`,
     reason: `removing ${items.length} items needs the user's agreement`,
   };
   requireConsent(request, context);

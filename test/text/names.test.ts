@@ -7,6 +7,11 @@ describe('nearest', () => {
     expect(nearest('Triage', names, (name) => [name])).toEqual(['TRIAGE', 'triages', 'tirage']);
   });
 
+  it('returns names that begin with the text before those that contain it, and these before similar ones', () => {
+    const names = ['  ', 'Tumult', 'My autumn', 'Autumn complaints'];
+    expect(nearest('autumn', names, (name) => [name])).toEqual(['Autumn complaints', 'My autumn', 'Tumult']);
+  });
+
   // The time of a comparison grows with the product of the lengths.
   it('compares only the first 100 characters', () => {
     const long = 'y'.repeat(99);

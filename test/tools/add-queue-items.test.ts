@@ -48,7 +48,7 @@ describe('add_queue_items', () => {
       selected: 23,
       duplicates: 2,
       first_call_ids: ['call-1', 'call-2', 'call-3'],
-      text: expect.stringContaining('it holds 2 already.'),
+      text: expect.stringContaining('2 of these calls are in it already.'),
     });
   });
 
@@ -60,6 +60,18 @@ describe('add_queue_items', () => {
       unknown: unknown.slice(0, 20),
       unknown_count: 21,
     });
+  });
+
+  it('refuses a display field that no call has, with the nearest', async () => {
+    const { call, queue_id, callsIn } = await connect();
+    const display_fields = ['output', 'inputs.questoin'];
+    const { error } = await call('add_queue_items', { queue_id, call_ids: ['call-1', 'call-2'], display_fields });
+    expect(error).toMatchObject({
+      code: 'invalid_arguments',
+      message: 'Nothing was added: none of these calls has a value at "inputs.questoin".',
+      hint: expect.stringMatching(/^The nearest paths are inputs\.question, /),
+    });
+    expect(await callsIn()).toEqual([]);
   });
 
   it('keeps the display fields of the items that the queue has', async () => {

@@ -1,5 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { bulkCalls, createQueue, judge, promptOf, startBothServices } from '../support/both-services.ts';
+import { connectClient } from '../support/client.ts';
 
 const services = await startBothServices();
 
@@ -87,6 +88,24 @@ describe.each(services)('on $name', (service) => {
     const annotators = [service.nameOf('ada').replace(' (test via heddle)', ''), service.nameOf('ada')];
     const { agreement } = await ada.call('summarize_queue', { queue_id, by: ['field'] });
     expect(agreement).toMatchObject([{ annotators, items: 2, percent: 50, disagreement_ids: [ids[1]] }]);
+  });
+
+  it('summarize_queue and create_dataset know the caller as me, also in a new process', async () => {
+    const { queue_id, ids } = await createQueue(service, ['call-0', 'call-1']);
+    await judge(ada, queue_id, ids, [true, false]);
+    await judge(bob, queue_id, ids, [true, true]);
+    const { call } = await connectClient(service.environmentOf('ada'));
+    const [nameOfAda, nameOfBob] = [service.nameOf('ada'), service.nameOf('bob')];
+    const compared = await call('summarize_queue', { queue_id, annotators: ['me', nameOfBob], disagreements: 5 });
+    expect(compared.disagreements).toEqual([
+      { item_id: ids[1], field: 'helpful', values: { [nameOfAda]: false, [nameOfBob]: true }, distance: 1, share: 1 },
+    ]);
+    const { error } = await call('summarize_queue', { queue_id, annotators: ['me', nameOfAda] });
+    expect(error.message).toBe('annotators names someone twice.');
+    const map = { helpful: 'judgement.helpful' };
+    const dataset = { name: 'Mine', from_queue: { queue_id, map, expected: 'me' }, dry_run: true };
+    const { call: callAgain } = await connectClient(service.environmentOf('ada'));
+    expect((await callAgain('create_dataset', dataset)).rows).toEqual([{ helpful: true }, { helpful: false }]);
   });
 
   it('calibrate_judge leads to the items that others judged, and to the comparison with them', async () => {

@@ -105,7 +105,7 @@ const cases: Case[] = [
     args: { queue_id, call_ids: ['support-0001', 'none'], dry_run: true },
     facts: [
       [
-        /^Nothing was added \(dry_run\)\. Would add 0 calls .* it holds 1 already\./,
+        /^Nothing was added \(dry_run\)\. Would add 0 calls .* 1 of these calls are in it already\./,
         /"dry_run":true,"selected":0,"duplicates":1/,
       ],
       [/Unknown calls: none\./, /"unknown":\["none"\]/],

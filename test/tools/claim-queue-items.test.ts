@@ -75,6 +75,21 @@ describe('claim_queue_items', () => {
     expect(callsOf(await embedded.bob.call('claim_queue_items', { queue_id }))).toEqual(['call-1', 'call-3']);
   });
 
+  it('only releases without n, and refuses to release what the queue does not have', async () => {
+    const { queue_id, ids } = await createQueue(embedded, calls);
+    await embedded.ada.call('claim_queue_items', { queue_id, n: 3 });
+    const released = await embedded.ada.call('claim_queue_items', { queue_id, release: [ids[0], 'call-1', 'call-3'] });
+    expect(released).toMatchObject({ items: [], released: 2 });
+    expect(released.text).toContain('Released 2 items that you held.\nNo item was claimed.');
+    const { error } = await embedded.ada.call('claim_queue_items', { queue_id, release: ['call-2', 'call-22'] });
+    expect(error).toMatchObject({
+      code: 'invalid_arguments',
+      message: `Nothing was released or claimed: queue ${queue_id} has no item or call "call-22".`,
+      hint: 'The nearest items are call-2, call-0, call-1.',
+    });
+    expect(callsOf(await embedded.bob.call('claim_queue_items', { queue_id }))).toEqual(['call-0', 'call-1', 'call-3']);
+  });
+
   it('gives items that are assigned only to their assignees', async () => {
     const { queue_id, ids } = await createQueue(embedded, calls);
     const change = (items: object[], more: object = {}) =>

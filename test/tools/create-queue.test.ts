@@ -121,6 +121,15 @@ describe('create_queue', () => {
     expect(service.requests).toEqual([]);
   });
 
+  it('takes text for string', async () => {
+    const { call } = await connect();
+    const { fields: created } = await call('create_queue', {
+      name: 'Remarks',
+      fields: [{ name: 'remark', type: 'text' }],
+    });
+    expect(created).toEqual([{ name: 'remark', type: 'string' }]);
+  });
+
   it('refuses two fields of the same name', async () => {
     const { call } = await connect();
     const { error } = await call('create_queue', {

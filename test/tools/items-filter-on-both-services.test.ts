@@ -1,5 +1,6 @@
 import { beforeAll, describe, expect, it } from 'vitest';
 import { createQueue, judge, startBothServices } from '../support/both-services.ts';
+import { connectClient } from '../support/client.ts';
 
 const services = await startBothServices();
 const calls = ['plain', 'failed', 'newer', 'other', 'call-0', 'call-1'];
@@ -107,6 +108,10 @@ describe.each(services)('the filter of items on $name', (service) => {
     expect(made.rows).toEqual([{ question: 'Why?' }]);
     const board = await ada.call('review_queue', { queue_id, filter, limit: 20 });
     expect(board.items).toMatchObject([{ call_id: 'failed' }]);
+    expect((await ada.call('review_queue', { queue_id, filter })).matching).toBe(1);
+    const agreed = { queue_id, filter: { disagreement: false } };
+    expect((await ada.call('review_queue', agreed)).matching).toBe(3);
+    expect((await ada.call('review_queue', { ...agreed, limit: 20 })).items).toHaveLength(3);
   });
 
   it.each([
@@ -122,6 +127,16 @@ describe.each(services)('the filter of items on $name', (service) => {
     ],
     [{ call_op_name: 'plann' }, / has no call of the operation "plann"\.$/, /^The nearest operations are plan, /],
     [{ field: 'helpfull' }, / has no field "helpfull"\.$/, 'The nearest fields are helpful, score.'],
+    [
+      { call_trace_id: 'trace-11' },
+      / has no item with the call_trace_id "trace-11"\.$/,
+      'The nearest ones are trace-1, trace-2, trace-3.',
+    ],
+    [
+      { ids: ['plain', 'fialed'], has_error: true },
+      / has no item or call "fialed"\.$/,
+      /^The nearest items are failed, /,
+    ],
     [{ judged_by: 'eve' }, /^No annotator "eve" has judged in queue /, /^The nearest annotators are /],
     [
       { judged_by: 'eve*', disagreement: false },
@@ -141,9 +156,23 @@ describe.each(services)('the filter of items on $name', (service) => {
       ['review_queue', { queue_id, filter, limit: 20 }],
       ['update_queue_items', { queue_id, filter, change: { annotation_state: 'skipped' } }],
       ['create_dataset', { name: 'None', from_queue: { queue_id, filter } }],
+      ['claim_queue_items', { queue_id, filter }],
     ];
     for (const [tool, args] of calls)
       expect([tool, (await ada.call(tool, args)).error]).toMatchObject([tool, expected]);
+  });
+
+  it('names who added items where the service tells', async () => {
+    const { error } = await ada.call('query_queue_items', { queue_id, filter: { added_by: 'adda' } });
+    if (service.name === 'the recorded public service') expect(error).toBeUndefined();
+    else expect(error.hint).toBe('The nearest ones are ada.');
+  });
+
+  it('shows the judgements of the caller to a process that has judged nothing yet', async () => {
+    const { call } = await connectClient(service.environmentOf('ada'));
+    const filter = { judged_by: 'me', ids: [ids[0]] };
+    const { items } = await call('query_queue_items', { queue_id, filter, include_judgements: true });
+    expect(items[0].judgements).toEqual({ [adas]: { helpful: true, score: 1 } });
   });
 
   it('returns an empty page where every name exists', async () => {
@@ -182,6 +211,22 @@ describe.each(services)('the filter of items on $name', (service) => {
       code: 'not_found',
       message: expect.stringContaining(`has 2 queues named "${name}"`),
     });
+  });
+
+  it('takes the queue with exactly the name rather than one in other case', async () => {
+    const name = `Refund checks ${service.name.length}`;
+    const { queue_id: exact } = await ada.call('create_queue', { name });
+    await ada.call('add_queue_items', { queue_id: exact, call_ids: ['plain'] });
+    const { HEDDLE_PASSWORD: password = '', HEDDLE_PROJECT: project_id } = service.environmentOf('ada');
+    await fetch(`${service.url}/annotation_queues`, {
+      method: 'POST',
+      headers: { authorization: `Basic ${btoa(`ada:${password}`)}`, 'content-type': 'application/json' },
+      body: JSON.stringify({ project_id, name: name.toLowerCase(), scorer_refs: [] }),
+    });
+    expect(await ada.call('summarize_queue', { queue_id: name })).toMatchObject({ total_items: 1 });
+    expect((await ada.call('summarize_queue', { queue_id: name.toUpperCase() })).error.message).toContain(
+      `has 2 queues named "${name.toUpperCase()}"`,
+    );
   });
 });
 
@@ -229,13 +274,34 @@ describe.each(services)('corrections on $name', (service) => {
     expect(undone).toMatchObject({
       counts: { done: 1 },
       hint: service.name.includes('embedded')
-        ? 'The items are in progress again: none can become unstarted.'
-        : 'The states of the items stay: the service allows no way back.',
+        ? 'States of the items: 1 is in_progress again; none can become unstarted again.'
+        : 'States of the items: 1 stays completed; none can become unstarted again.',
     });
     expect(await service.feedbackOf(queue_id)).toEqual([]);
     expect((await change({ retract: ['*'] })).counts).toEqual({ unchanged: 1 });
     expect((await change({ retract: ['*'], note: 'x' })).error.message).toBe(
       'Nothing was changed. A note is also written.',
+    );
+  });
+
+  it('counts the states that items have after one has withdrawn all that one gave', async () => {
+    const { queue_id, ids } = await createQueue(service, ['call-2', 'call-3', 'call-4']);
+    const judged = (index: number, annotation_state?: string) => ({
+      item_id: ids[index],
+      judgements: { helpful: true },
+      annotation_state,
+    });
+    await ada.call('update_queue_items', {
+      queue_id,
+      items: [judged(0, 'completed'), judged(1, 'in_progress'), judged(2)],
+    });
+    const undo = { queue_id, filter: { judged_by: 'me' }, change: { retract: ['*'] } };
+    const isEmbedded = service.name.includes('embedded');
+    expect((await ada.call('update_queue_items', { ...undo, dry_run: true })).hint).toBe(
+      `States of the items: 1 would ${isEmbedded ? 'be in_progress again' : 'stay completed'}, 1 would stay in_progress, 1 would stay unstarted; none can become unstarted again.`,
+    );
+    expect((await ada.call('update_queue_items', undo)).hint).toBe(
+      `States of the items: 1 ${isEmbedded ? 'is in_progress again' : 'stays completed'}, 1 stays in_progress, 1 stays unstarted; none can become unstarted again.`,
     );
   });
 
@@ -251,7 +317,7 @@ describe.each(services)('corrections on $name', (service) => {
     });
     expect(results[1]).not.toHaveProperty('stays');
     const offer =
-      'Your own judgements stay beside those of the user: to withdraw them, retract their fields without by_user.';
+      'Your own judgements stay beside those of the user, 1 of helpful: to withdraw them, retract their fields without by_user.';
     expect(hint).toBe(offer);
     expect(text).toContain('judged helpful as true');
     const withdrawn = await ada.call('update_queue_items', {

@@ -262,14 +262,14 @@ describe.each(services)('update_queue_items on $name', (service) => {
       hint: expect.stringContaining('call again with confirm: true'),
       detail: [{ loc: ['arguments', 'confirm'] }],
     });
-    const question = `Change 21 items of queue ${queue_id}: set to completed? A finished state is final.`;
+    const question = /^Change 21 items of queue "Queue \d+": set to completed\? A finished state is final\.$/;
     const unwilling = await connectClient(service.environmentOf('ada'), { answer: 'decline' });
     expect((await unwilling.call('update_queue_items', bulk)).error.code).toBe('cancelled');
-    expect(unwilling.questions).toEqual([question]);
+    expect(unwilling.questions).toEqual([expect.stringMatching(question)]);
     expect((await ada.call('query_queue_items', { queue_id })).state_counts).toEqual({ unstarted: 21 });
     const willing = await connectClient(service.environmentOf('ada'), { answer: 'accept' });
     expect((await willing.call('update_queue_items', bulk)).counts).toEqual({ done: 21 });
-    expect(willing.questions).toEqual([question]);
+    expect(willing.questions).toEqual([expect.stringMatching(question)]);
   });
 
   it('continues where a failure stopped it, reports progress, and summarizes 30 items in one line', async () => {

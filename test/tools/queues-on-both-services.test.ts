@@ -95,7 +95,7 @@ describe.each(services)('on $name', (service) => {
     expect(await callsIn(queue_id)).toEqual(['call-0']);
     const added = await call('add_queue_items', request);
     expect(added).toMatchObject({ ...unknown, added: 2 });
-    expect(added.text).toContain(`Added 2 calls to queue ${queue_id}; it held 1 already.`);
+    expect(added.text).toContain(`Added 2 calls to queue ${queue_id}; 1 of these calls were in it already.`);
     expect(added.text).toContain('Unknown calls: nowhere.');
     expect(await call('add_queue_items', request)).toMatchObject({ ...unknown, added: 0, duplicates: 3 });
     expect(await callsIn(queue_id)).toEqual(['call-0', 'call-1', 'call-2']);

@@ -42,6 +42,22 @@ describe('review_queue', () => {
     expect(JSON.stringify(result).length).toBeLessThan(900);
   });
 
+  it('says how many items match, that nobody sees an empty board, and who is meant by me', async () => {
+    const { call: callTool } = await connectClient(environment);
+    const board = (filter: object) => callTool('review_queue', { queue_id, filter });
+    expect((await board({ text: 'zzzz' })).text).toContain(
+      'The board of queue support-triage (support-triage) is empty: no item matches the filter. 9 of 12 items remaining.',
+    );
+    const some = await board({ call_op_name: 'support.answer', unfinished_by_me: true });
+    expect(some.text).toContain(
+      `The user sees the board of queue support-triage (support-triage), with ${some.matching} items of the filter.`,
+    );
+    const mine = await board({ unjudged_by_me: true });
+    expect(mine.hint).toMatch(/^In the filter, me is the user, because the board is theirs\. If the user sees/);
+    expect((await board({ value: 5 })).error.message).toBe('filter.value needs filter.field.');
+    expect((await board({ ids: ['support-004'] })).error.hint).toContain('support-0004');
+  });
+
   it('applies a filter, and pages', async () => {
     const { result } = await call('review_queue', { queue_id, filter: {}, limit: 5, offset: 10 }, environment);
     expect(result.items.map((item: { call_id: string }) => item.call_id)).toEqual(['support-0011', 'support-0012']);
@@ -131,14 +147,13 @@ describe('review_queue', () => {
 
   it('says in its text how a user without a board can judge', async () => {
     const { stdout } = await run(
-      ['call', 'review_queue', JSON.stringify({ queue_id, limit: 2 }), '--text'],
+      ['call', 'review_queue', JSON.stringify({ queue_id, limit: 9 }), '--text'],
       environment,
     );
     expect(stdout).toContain('9 of 12 items remaining.');
     expect(stdout).toContain("Fields: helpful (boolean): Does the answer solve the customer's problem?");
     expect(stdout).toContain('run `heddle board support-triage` in a terminal');
-    expect(stdout).toContain('The export button does nothing in Firefox.');
-    expect(stdout).toContain('next_offset 2');
+    expect(stdout.length).toBeLessThan(900);
   });
 
   it('says that nothing can be judged in read-only mode', async () => {

@@ -113,10 +113,25 @@ describe('update_queue_items', () => {
       items: ids.map((item_id) => ({ item_id, annotation_state })),
     });
     await call('update_queue_items', moved('completed'));
-    const { text } = await call('update_queue_items', moved('in_progress'));
+    const { text, ...refused } = await call('update_queue_items', moved('in_progress'));
+    expect(refused).toMatchObject({
+      counts: { refused: 3 },
+      items: [],
+      refusals: [{ item_ids: ids, error: { code: 'invalid_request' } }],
+    });
     expect(text.match(/Invalid state transition from completed to in_progress/g)).toHaveLength(1);
-    expect(text).toContain('error 1, of 3 items: invalid_request: ');
-    expect(text).toContain('error="error 1"');
+    expect(text).toContain(` Of 3 items: ${ids.join(', ')}.`);
+    const unknown = ['call-11', 'call-12'].map((call_id) => ({ call_id, annotation_state: 'skipped' }));
+    const { refusals } = await call('update_queue_items', { queue_id: 'q', items: unknown });
+    expect(refusals).toMatchObject([
+      {
+        item_ids: ['call-11', 'call-12'],
+        error: {
+          message: 'Not changed: queue q has no item of this id.',
+          hint: 'Take ids from a page of the queue. The nearest items are call-1, call-0, call-2.',
+        },
+      },
+    ]);
   });
 
   it('states once why the same judgement of several items fits no field', async () => {
@@ -194,7 +209,7 @@ describe('update_queue_items', () => {
     expect(unable.state_counts).toEqual({ unstarted: 25 });
 
     const declined = await change('decline');
-    expect(declined.questions).toEqual(['Change 25 items of queue q: set to completed? A finished state is final.']);
+    expect(declined.questions).toEqual(['Change 25 items of queue "q": set to completed? A finished state is final.']);
     expect(declined.result.error.code).toBe('cancelled');
     expect(declined.state_counts).toEqual({ unstarted: 25 });
 
@@ -204,7 +219,7 @@ describe('update_queue_items', () => {
     expect(unanswered.state_counts).toEqual({ unstarted: 25 });
 
     const accepted = await change('accept');
-    expect(accepted.questions).toEqual(['Change 25 items of queue q: set to completed? A finished state is final.']);
+    expect(accepted.questions).toEqual(['Change 25 items of queue "q": set to completed? A finished state is final.']);
     expect(accepted.result.counts).toEqual({ done: 25 });
   });
 
@@ -231,8 +246,8 @@ describe('update_queue_items', () => {
     const bulk = { queue_id: 'seed', filter: {}, change: { annotation_state: 'skipped' } };
     expect(await call('update_queue_items', bulk)).toMatchObject({ counts: { done: 25 } });
     expect(questions).toEqual([
-      'Change 24 items of queue seed: set to skipped? A finished state is final.',
-      'Change 25 items of queue seed: set to skipped? A finished state is final.',
+      'Change 24 items of queue "seed": set to skipped? A finished state is final.',
+      'Change 25 items of queue "seed": set to skipped? A finished state is final.',
     ]);
   });
 });

@@ -67,6 +67,7 @@ describe('update_queue', () => {
     const remove_items = [first.id, second.call_id, 'nowhere'];
     const planned = await call('update_queue', { ...queue, remove_items, dry_run: true });
     expect(planned).toMatchObject({ removed: 2, total_items: 2, unknown: ['nowhere'], dry_run: true });
+    expect(planned.text).toContain('No item: nowhere. The nearest items are call-0, call-1, call-2.');
     expect(planned.text).toContain('Nothing was changed (dry_run); this would be the result.');
     expect((await call('query_queue_items', queue)).items).toHaveLength(4);
     const removed = await call('update_queue', { ...queue, remove_items });
@@ -83,10 +84,11 @@ describe('update_queue', () => {
 
   it('asks before it removes more than 20 items, with their number', async () => {
     const { call, questions } = await connectClient(await importNumberedQueue(25), { answer: 'decline' });
+    await call('update_queue_items', { queue_id: 'q', items: [{ call_id: 'call-2', judgements: { tone: 'kind' } }] });
     const remove_items = Array.from({ length: 21 }, (_, index) => `call-${index}`);
     expect((await call('update_queue', { queue_id: 'q', remove_items })).error).toMatchObject({ code: 'cancelled' });
     expect(questions).toEqual([
-      'Remove 21 items from queue "q" (q), of which 0 have been worked on? Adding their calls again brings them back.',
+      'Remove 21 items from queue "q" (q), of which 1 is judged? Adding their calls again brings them back.',
     ]);
     expect(await call('update_queue', { queue_id: 'q', remove_items, confirm: true })).toMatchObject({ removed: 21 });
     expect(questions).toHaveLength(1);

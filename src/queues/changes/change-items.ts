@@ -3,10 +3,12 @@ import { asServiceFailure } from '../../client/as-service-failure.ts';
 import type { QueueItem } from '../../contract/queue-items.ts';
 import { HeddleError, invalidArgument } from '../../core/errors.ts';
 import { inBatches } from '../../core/in-batches.ts';
+import { countEach } from '../../core/statistics/count-each.ts';
 import { errorMember } from '../../records/error-member.ts';
 import { isOwn } from '../authorship.ts';
 import type { ItemsFilter } from '../items-filter.ts';
 import { byCall, judgementsOf } from '../judgements.ts';
+import { nearestItems } from '../known-names.ts';
 import { matchingItems } from '../matching-items.ts';
 import type { QueueAccess } from '../queue-access.ts';
 import { type ItemsWithFeedback, readItemsBy } from '../read-items.ts';
@@ -36,7 +38,7 @@ export interface ChangeOptions extends ItemConditions {
   /** Plans the changes without carrying them out. */
   isDryRun: boolean;
   /** Throws unless the user agrees to change this many items. */
-  requireConsent: (count: number) => void;
+  requireConsent: (count: number) => Promise<void>;
   onProgress: (finished: number, total: number) => void;
 }
 
@@ -85,7 +87,7 @@ export async function changeItems(
   const readsFeedback = conditions.asOf !== undefined || changes.some(({ change }) => dependsOnFeedback(change));
   const { items, feedback } = await readTarget(target, queue, readsFeedback);
   if (items.length === 0) await requireQueue(queue.id, queue.project, queue.service);
-  if (!isDryRun) requireConsent('items' in target ? target.items.length : items.length);
+  if (!isDryRun) await requireConsent('items' in target ? target.items.length : items.length);
   const listed = 'items' in target ? changesByItem(target.items, items) : undefined;
   const work = items.map((item) => ({ item, change: listed?.get(item.id) ?? changes[0]!.change }));
   const updates = await planUpdates(work, feedback, rules, conditions, queue);
@@ -95,7 +97,7 @@ export async function changeItems(
     return listed ? [...listed.keys()].flatMap((id) => byId.get(id) ?? []) : results;
   };
   if (isDryRun) {
-    const hint = noteOnWhatStays(updates);
+    const hint = noteOnWhatStays(updates, queue, true);
     return { items, results: inOrder(updates.map(previewOf)), ...(hint !== undefined && { hint }) };
   }
 
@@ -117,7 +119,7 @@ export async function changeItems(
   const isConditional = (conditions.asOf !== undefined && !queue.byUser) || conditions.expectedState !== undefined;
   const done = settled.filter(({ wrote, error }) => wrote && !error);
   const unread = isConditional ? await noteChangesByOthers(done, queue, startedAtMs) : undefined;
-  const hint = [unread, noteOnWhatStays(updates)].filter((text) => text !== undefined).join(' ') || undefined;
+  const hint = [unread, noteOnWhatStays(settled, queue)].filter((text) => text !== undefined).join(' ') || undefined;
   return { items, stoppedBy, hint, results: inOrder((listed ? updates : settled).map(resultOf)) };
 }
 
@@ -169,22 +171,37 @@ function changesByItem(changes: readonly ListedChange[], items: readonly QueueIt
 }
 
 /** Says what stays after changes by the user, and after one has withdrawn all that one gave. */
-function noteOnWhatStays(updates: readonly Update[]): string | undefined {
+function noteOnWhatStays(updates: readonly Update[], queue: QueueAccess, isDryRun = false): string | undefined {
   const notes: string[] = [];
-  if (updates.some(({ stays }) => stays !== undefined)) {
+  const staying = updates.flatMap(({ stays, error }) => (error ? [] : stays));
+  if (staying.length > 0) {
+    const inFields = [...countEach(staying.map(({ field }) => field))].map(([field, count]) => `${count} of ${field}`);
     notes.push(
-      'Your own judgements stay beside those of the user: to withdraw them, retract their fields without by_user.',
+      `Your own judgements stay beside those of the user, ${inFields.join(', ')}: to withdraw them, retract their fields without by_user.`,
     );
   }
-  const undone = updates.filter(({ item, change }) => change.retract?.includes(everything) && isMoved(item));
-  if (undone.some(({ after }) => after === undefined)) {
-    notes.push('The states of the items stay: the service allows no way back.');
-  } else if (undone.length > 0) notes.push('The items are in progress again: none can become unstarted.');
+  const undone = updates.filter(({ change, error }) => change.retract?.includes(everything) && !error);
+  if (undone.some(({ item }) => item.annotation_state !== 'unstarted')) {
+    const isReopened = isDryRun ? (update: Update) => mayReopen(update, queue) : wasReopened;
+    const counts = countEach(undone.map((update) => (isReopened(update) ? 'again' : update.item.annotation_state)));
+    const states = [...counts].map(([state, count]) => {
+      const isOne = count === 1;
+      if (state === 'again') return `${count} ${isDryRun ? 'would be' : isOne ? 'is' : 'are'} in_progress again`;
+      return `${count} ${isDryRun ? 'would stay' : isOne ? 'stays' : 'stay'} ${state}`;
+    });
+    notes.push(`States of the items: ${states.join(', ')}; none can become unstarted again.`);
+  }
   return notes.length > 0 ? notes.join(' ') : undefined;
 }
 
-function isMoved({ annotation_state }: QueueItem): boolean {
-  return annotation_state !== 'unstarted';
+function wasReopened({ item, after = item }: Update): boolean {
+  return item.annotation_state !== 'in_progress' && after.annotation_state === 'in_progress';
+}
+
+/** Returns whether the service will set an item to in progress: the embedded one does if its judge has completed it. */
+function mayReopen({ item, purge }: Update, { service: { facts } }: QueueAccess): boolean {
+  const isOwn = item.annotator_user_id === (facts.annotatorId ?? facts.userId);
+  return facts.appliesItemConditions === true && isOwn && item.annotation_state === 'completed' && purge.length > 0;
 }
 
 /** Changes of one item that are described. */
@@ -235,8 +252,12 @@ function previewOf({ item, change, feedback, purge, stays, error }: Update): Ite
     item_id: item.id,
     result: changes ? 'would_send' : 'unchanged',
     annotation_state,
-    ...(stays !== undefined && { stays }),
+    ...staysOf(stays),
   };
+}
+
+function staysOf(stays: Update['stays']): Pick<ItemResult, 'stays'> {
+  return stays.length === 0 ? {} : { stays: stays.map(judgementText).join('; ') };
 }
 
 function resultOf({ item, after = item, wrote, meanwhile, stays, error }: Update): ItemResult {
@@ -248,7 +269,7 @@ function resultOf({ item, after = item, wrote, meanwhile, stays, error }: Update
     result,
     annotation_state,
     ...(meanwhile !== undefined && { meanwhile }),
-    ...(stays !== undefined && { stays }),
+    ...staysOf(stays),
   };
 }
 
@@ -262,11 +283,16 @@ async function refuseUnknown(
   const unknownIds = [...changes.keys()].filter((id) => !knownIds.has(id));
   if (unknownIds.length === 0) return [];
   const { items } = await readItemsBy('call_id', unknownIds, queue);
+  const itemsByCall = new Map(items.map((item) => [item.call_id, item]));
+  const [stranger, ...others] = unknownIds.filter((id) => !itemsByCall.has(id));
+  const nearest = stranger === undefined ? '' : await nearestItems(stranger, queue);
   return unknownIds.map((item_id) => {
-    const item = items.find(({ call_id }) => call_id === item_id);
-    const hint = item ? `That is a call id; its item is ${item.id}.` : 'Take ids from a page of the queue.';
+    const item = itemsByCall.get(item_id);
+    const hint = item ? `That is a call id; its item is ${item.id}.` : `Take ids from a page of the queue. ${nearest}`;
     const named = changes.get(item_id)?.call_id === undefined ? 'item' : 'item of the call';
-    const message = `Not changed: queue ${queue.id} has no ${named} ${item_id}.`;
+    // Several unknown ids get the same refusal, which a result states once.
+    const missing = !item && others.length > 0 ? 'item of this id' : `${named} ${item_id}`;
+    const message = `Not changed: queue ${queue.id} has no ${missing}.`;
     return { item_id, result: 'refused', error: new HeddleError({ code: 'not_found', message, hint }) };
   });
 }

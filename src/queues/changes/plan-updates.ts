@@ -70,8 +70,8 @@ export interface Update {
   after?: QueueItem;
   /** The changes of the item by others during the call, as text. */
   meanwhile?: string;
-  /** The judgements of this client that a change by the user contradicts, as text. */
-  stays?: string;
+  /** The judgements of this client that a change by the user contradicts. */
+  stays: Judgement[];
   error?: HeddleError;
 }
 
@@ -151,7 +151,7 @@ export async function planUpdates(
   learnAccount(judgements, tag, queue);
   learnAccount(judgements, tag, asClient);
   return work.map(({ item, change }) => {
-    const update: Update = { item, change, feedback: [], purge: [], wrote: false };
+    const update: Update = { item, change, feedback: [], purge: [], wrote: false, stays: [] };
     const given = judgementsByCall.get(item.call_id) ?? [];
     const error = unmetCondition(item, given, conditions, queue);
     if (error) return { ...update, error };
@@ -197,18 +197,17 @@ export async function planUpdates(
     if (note !== undefined && !ownNotes.some((given) => given.note === note)) {
       update.feedback.push({ ...author, feedback_type: noteType, payload: { note }, id: noteId(note) });
     }
-    const stays = queue.byUser ? contradictedBy(change, given, asClient) : '';
-    return stays === '' ? update : { ...update, stays };
+    if (queue.byUser) update.stays = contradictedBy(change, given, asClient);
+    return update;
   });
 }
 
-/** Describes the judgements of a client that differ from those of a change by the user. */
-function contradictedBy({ judgements = {} }: Change, given: readonly Judgement[], asClient: QueueAccess): string {
+/** Returns the judgements of a client that differ from those of a change by the user. */
+function contradictedBy({ judgements = {} }: Change, given: readonly Judgement[], asClient: QueueAccess): Judgement[] {
   const values = new Map(Object.entries(judgements));
-  return latestJudgements(given.filter((judgement) => isOwn(judgement, asClient)))
-    .filter(({ field, value }) => values.has(field) && !isSame(values.get(field), value))
-    .map(judgementText)
-    .join('; ');
+  return latestJudgements(given.filter((judgement) => isOwn(judgement, asClient))).filter(
+    ({ field, value }) => values.has(field) && !isSame(values.get(field), value),
+  );
 }
 
 /** Returns the refusal of an item in another state than expected, or that another annotator has, or may have, changed. */

@@ -44,7 +44,7 @@ export const claimQueueItems: OperationHandler<'claimQueueItems'> = async (
   const conditions = await conditionsFor(database, queue, { filter: body.filter, account, budget });
   return database.write(async (transaction) => {
     const claimant = await claimantOf(transaction, path.queue_id, body, account);
-    if (body.release?.length) await releaseItems(transaction, body.release, claimant);
+    const released = body.release?.length ? await releaseItems(transaction, body.release, claimant) : undefined;
     const own = await ownClaims(transaction, claimant);
     const isLive = ({ held_until }: OwnClaim): boolean => held_until > claimant.now.toISOString();
     const held = own.filter(isLive);
@@ -63,7 +63,7 @@ export const claimQueueItems: OperationHandler<'claimQueueItems'> = async (
     const query = { project_id: body.project_id, sort_by: sortKeysOf(body) };
     const selection = { ...conditions, filter: { ids }, calls: [] };
     const { items } = ids.length > 0 ? await findItemPage(transaction, queue, query, selection, budget) : { items: [] };
-    return { items, held_until, ...(free_at != null && { free_at }) };
+    return { items, held_until, ...(released !== undefined && { released }), ...(free_at != null && { free_at }) };
   });
 };
 
@@ -134,12 +134,13 @@ async function annotatorOf(
   throw new Refusal(400, `The project has accounts, so ${account} claims for itself only: leave annotator out`);
 }
 
+/** Ends claims of an annotator, and returns of how many items. */
 async function releaseItems(
   transaction: Transaction,
   ids: readonly string[],
   { account, annotator }: Claimant,
-): Promise<void> {
-  await inChunks(ids, (chunk) =>
+): Promise<number> {
+  const deleted = await inChunks([...new Set(ids)], (chunk) =>
     transaction
       .deleteFrom('item_claims')
       .where('account', '=', account)
@@ -147,6 +148,7 @@ async function releaseItems(
       .where('item_id', 'in', chunk)
       .execute(),
   );
+  return deleted.reduce((sum, { numDeletedRows }) => sum + Number(numDeletedRows), 0);
 }
 
 type OwnClaim = Pick<Tables['item_claims'], 'item_id' | 'held_until'>;

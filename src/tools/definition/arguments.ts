@@ -38,7 +38,7 @@ export function parseArguments<Input>(
   const { data, faults } = validateValue(schema, dropNulls(args ?? {}, jsonSchema), 'arguments');
   if (!faults) return data;
   const shown = faults.slice(0, maxDetails);
-  const detail = shown.map((fault) => readableFault(fault, jsonSchema, redact));
+  const detail = shown.map((fault) => readableFault(fault, { args, schema: jsonSchema, redact }));
   const advice = adviceFor(shown.flatMap((fault) => strangeName(fault, args, jsonSchema)));
   throw invalidArguments(tool.name, detail, faults.length, advice);
 }
@@ -78,8 +78,13 @@ function invalidArguments(
 }
 
 /** Shortens long names in a fault, and suggests a known name for an unknown one. */
-function readableFault(fault: ErrorDetail, schema: JsonSchema, redact: (text: string) => string): ErrorDetail {
+function readableFault(
+  fault: ErrorDetail,
+  { args, schema, redact }: { args: unknown; schema: JsonSchema; redact: (text: string) => string },
+): ErrorDetail {
   const loc = fault.loc.map((part) => (typeof part === 'string' ? shortName(redact(part)) : part));
+  const meant = fault.type === 'enum' ? nearestChoice(fault.loc, args, schema) : undefined;
+  if (meant !== undefined) return { ...fault, loc, msg: `${fault.msg}, did you mean ${meant}?` };
   return fault.type === 'extra_forbidden' ? withNearestName({ ...fault, loc }, schema) : { ...fault, loc };
 }
 
@@ -105,15 +110,25 @@ function withNearestName(entry: ErrorDetail, schema: JsonSchema): ErrorDetail {
   return { ...entry, msg };
 }
 
+/** Returns the choice that a value is likely to mean where it is none of the choices. */
+function nearestChoice(loc: ErrorDetail['loc'], args: unknown, schema: JsonSchema): string | undefined {
+  const path = loc.slice(1);
+  const value = memberAt(args, path.map(String));
+  const choices = schemaAt(path, schema)?.enum;
+  return typeof value === 'string' && Array.isArray(choices) ? meantName(value, choices.map(String)) : undefined;
+}
+
+function schemaAt(path: ErrorDetail['loc'], schema: JsonSchema): JsonSchema | undefined {
+  return path.reduce<JsonSchema | undefined>(
+    (at, part) => (typeof part === 'number' ? at?.items : ownMember(at?.properties, part)),
+    schema,
+  );
+}
+
 /** Returns the known members where an unknown one is, and the one that is likely meant. */
 function nearestMember(loc: ErrorDetail['loc'], schema: JsonSchema): { known: string[]; meant: string | undefined } {
   const unknown = String(loc.at(-1));
-  const parent = loc
-    .slice(1, -1)
-    .reduce<JsonSchema | undefined>(
-      (at, part) => (typeof part === 'number' ? at?.items : ownMember(at?.properties, part)),
-      schema,
-    );
+  const parent = schemaAt(loc.slice(1, -1), schema);
   const known = Object.keys(parent?.properties ?? {});
   // `queue` is far from `queue_id` by its letters.
   return { known, meant: known.find((name) => name.startsWith(`${unknown}_`)) ?? meantName(unknown, known) };

@@ -57,6 +57,13 @@ describe('parseArguments', () => {
     expect(result.detail).toEqual([{ loc: ['arguments', 'filter', 'annotation_state'], msg, type: 'extra_forbidden' }]);
   });
 
+  it('suggests the nearest choice for a value that is none', async () => {
+    const sort_by = [{ field: 'latncy', direction: 'desc' }];
+    const { result } = await call('query_queue_items', { queue_id: 'q', sort_by }, emptyHome(temporaryFolder()));
+    expect(result.message).toContain(', did you mean latency?');
+    expect(result.detail).toMatchObject([{ loc: ['arguments', 'sort_by', 0, 'field'], type: 'enum' }]);
+  });
+
   it('suggests a name that begins with an unknown one', async () => {
     const { result } = await call('query_queue_items', { queue: 'q' }, emptyHome(temporaryFolder()));
     expect(result.message).toContain('queue: Unknown member (did you mean queue_id?).');

@@ -655,12 +655,13 @@ export class Board extends View<ReviewState> {
       // The person has pressed a button that names the number.
       ...(cards.length > maxUnasked && { confirm: true }),
     });
-    const { items, annotation_state } = result;
-    const results = new Map(items.map((each) => [each.item_id, each]));
-    const ofAll = annotation_state === undefined ? {} : { annotation_state };
-    this.update((state) =>
-      cards.reduce((settled, card) => withResult(settled, card, { ...ofAll, ...results.get(card.item.id) }), state),
-    );
+    const { items, refusals, annotation_state } = result;
+    const resultOf = ({ item: { id } }: Card) => ({
+      annotation_state,
+      ...refusals?.find(({ item_ids }) => item_ids.includes(id)),
+      ...items.find(({ item_id }) => item_id === id),
+    });
+    this.update((state) => cards.reduce((settled, card) => withResult(settled, card, resultOf(card)), state));
     return result;
   }
 }

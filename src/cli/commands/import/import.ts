@@ -247,7 +247,7 @@ function schemaOfType(type: string): Members {
     const choices = type.split('|').map((choice) => choice.trim());
     if (choices.every((choice) => choice !== '')) return fieldSchema({ type: 'choice', choices });
   }
-  const known = fieldTypes.find((name) => name === (type === 'text' ? 'string' : type) && name !== 'choice');
+  const known = fieldTypes.find((name) => name === type && name !== 'choice');
   if (known === undefined) throw new InvalidArgumentError(`Write it like one of ${fieldForms}.`);
   return fieldSchema({ type: known });
 }
