@@ -112,6 +112,7 @@ function optionsFromSettings(resolved: ResolvedSettings): Omit<McpServerOptions,
   const { values } = resolved;
   const isEmbedded = values.baseUrl === undefined;
   const project = values.project ?? (isEmbedded ? sampleProject : undefined);
+  const commandFlags = commandFlagsOf(resolved);
   return {
     project,
     instructions: instructionsFor({
@@ -120,12 +121,13 @@ function optionsFromSettings(resolved: ResolvedSettings): Omit<McpServerOptions,
       readOnly: values.readOnly,
       only: values.tools,
       isSqliteMissing: isSqliteMissing(values),
+      flags: commandFlags,
     }),
     text: values.text,
     maxResultChars: values.maxResultChars,
     ...(isEmbedded && { sampleProject }),
     tools: selectTools({ readOnly: values.readOnly, only: values.tools }),
-    commandFlags: commandFlagsOf(resolved),
+    commandFlags,
   };
 }
 

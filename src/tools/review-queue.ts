@@ -21,6 +21,7 @@ import { errorMember } from '../records/error-member.ts';
 import { cutValue } from '../text/call-values.ts';
 import { cell } from '../text/compact-table.ts';
 import { pageArguments, pageMembers, pagePosition, pluralize, renderPage } from '../text/page.ts';
+import { boardCommand } from './definition/people-only.ts';
 import { defineTool, projectArgument, projectOf, queueArgument } from './definition/tool.ts';
 
 const reviewFilter = itemsFilter.extend({
@@ -115,7 +116,7 @@ Example: {"queue_id":"support-triage"}`,
   async run(args, callContext): Promise<Review> {
     // The board is the user's, and so are the judgements on it.
     const context = { ...callContext, byUser: true };
-    const { service } = context;
+    const { service, commandFlags: flags } = context;
     const { queue_id, offset = 0, filter = toDo } = args;
     const project = projectOf(args, context);
     const access = { ...context, id: queue_id, project };
@@ -168,7 +169,7 @@ Example: {"queue_id":"support-triage"}`,
       ...pagePosition(offset, items.length, page.hasMore),
       as_of: page.as_of,
       ...(userId !== undefined && { account: userId }),
-      hint: `If the user sees no board here, they can tell you their judgements (pass by_user: true), or run \`heddle board ${queue_id}\` in a terminal.`,
+      hint: `If the user sees no board here, they can tell you their judgements (pass by_user: true), or run ${boardCommand({ flags, project: context.project, calledProject: project, queueId: queue_id })} in a terminal.`,
     };
   },
 
