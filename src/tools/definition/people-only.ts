@@ -1,9 +1,5 @@
 import { shortName } from '../../text/names.ts';
-import { type CommandTarget, terminalCommand } from './terminal-command.ts';
-
-/** The flags that commands for queues take, and those for the data of the embedded service as a whole. */
-export const queueFlags = ['--profile', '--base-url', '--data-dir', '--project'];
-export const dataFlags = ['--profile', '--data-dir'];
+import { type CommandTarget, queueFlags, serviceDataFlags, terminalCommand } from './terminal-command.ts';
 
 /** What a command on a queue depends on. */
 interface QueueTarget extends CommandTarget {
@@ -49,7 +45,7 @@ const topics: readonly Topic[] = [
     words: ['backup', 'backups', 'dump', 'snapshot', 'restore'],
     advice: (call) =>
       call.isEmbedded
-        ? `No tool backs data up: the user can run ${terminalCommand(['heddle service backup', 'FILE'], dataFlags, call)}, and restore it with ${terminalCommand(['heddle service restore', 'FILE'], dataFlags, call)}.`
+        ? `No tool backs data up: the user can run ${terminalCommand(['heddle service backup', 'FILE'], serviceDataFlags, call)}, and restore it with ${terminalCommand(['heddle service restore', 'FILE'], serviceDataFlags, call)}.`
         : 'No tool and no command backs up this service: its operator does.',
   },
   {
@@ -76,7 +72,7 @@ const topics: readonly Topic[] = [
     words: ['delete', 'deleted', 'remove', 'removed', 'drop', 'purge', 'erase', 'destroy', 'archive', 'clear', 'reset'],
     advice: (call) => {
       const all = call.isEmbedded
-        ? `; the user can set all data aside with ${terminalCommand(['heddle service reset'], dataFlags, call)}`
+        ? `; the user can set all data aside with ${terminalCommand(['heddle service reset'], serviceDataFlags, call)}`
         : '; the user can on the pages of the service';
       const queues = call.offersTool('update_queue')
         ? 'update_queue removes items and deletes queues'
@@ -88,7 +84,7 @@ const topics: readonly Topic[] = [
     words: ['copy', 'migrate', 'transfer', 'sync', 'clone'],
     advice: (call) =>
       call.isEmbedded
-        ? `No tool copies projects: the user can run ${terminalCommand(['heddle service copy', '--to', 'PROFILE'], [...dataFlags, '--project'], call)}.`
+        ? `No tool copies projects: the user can run ${terminalCommand(['heddle service copy', '--to', 'PROFILE'], [...serviceDataFlags, '--project'], call)}.`
         : 'No tool and no command copies projects of this service.',
   },
   {
@@ -100,7 +96,7 @@ const topics: readonly Topic[] = [
 
 function accountAdvice(call: PeopleOnlyCall): string {
   return call.isEmbedded
-    ? `No tool manages accounts: the user can run ${terminalCommand(['heddle service add-user', 'NAME', 'PROJECT'], dataFlags, call)}, and then ${terminalCommand(['heddle service start'], dataFlags, call)} for others to connect to.`
+    ? `No tool manages accounts: the user can run ${terminalCommand(['heddle service add-user', 'NAME', 'PROJECT'], serviceDataFlags, call)}, and then ${terminalCommand(['heddle service start'], serviceDataFlags, call)} for others to connect to.`
     : 'No tool manages accounts: the operator of the service does, with `heddle service add-user` if it is one of heddle.';
 }
 

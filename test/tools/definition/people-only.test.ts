@@ -32,7 +32,11 @@ describe('adviceForPeople', () => {
     ['list_objects', { kind: 'accounts' }, '`heddle service add-user NAME PROJECT`'],
     ['query_queue_items', { queue_id, format: 'csv' }, '`heddle queue export support-triage --format csv'],
     ['query_queue_items', { queue_id: 'Old checks', format: 'csv' }, "`heddle queue export 'Old checks' --format csv"],
-    ['read_evaluation', { evaluation: 'x', format: 'csv' }, '`heddle evaluation export RUN --format csv --out rows.csv`'],
+    [
+      'read_evaluation',
+      { evaluation: 'x', format: 'csv' },
+      '`heddle evaluation export RUN --format csv --out rows.csv`',
+    ],
     ['create_dataset', { name: 'd', file: 'rows.csv' }, '`heddle import FILE --queue NAME`'],
     [
       'update_queue_items',
