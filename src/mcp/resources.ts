@@ -7,9 +7,11 @@ import {
 import * as z from 'zod';
 import type { ServiceClient } from '../client/service-client.ts';
 import { pathSegment, projectId } from '../contract/identifiers.ts';
+import { isPlainSegment } from '../contract/path-segments.ts';
 import { HeddleError } from '../core/errors.ts';
+import { findQueueId } from '../queues/require-queue.ts';
 import { cutValue } from '../text/call-values.ts';
-import type { QueueName } from '../tools/definition/tool.ts';
+import { type QueueName, queueArgument } from '../tools/definition/tool.ts';
 import type { CompletionKind } from './completions.ts';
 
 const csvType = 'text/csv';
@@ -90,7 +92,7 @@ export function completionOfVariable(uriTemplate: string, variable: string): Com
 }
 
 /**
- * Reads a resource from the service.
+ * Reads a resource from the service; a queue also by its name.
  * @param exportCommand returns the command with which a person saves the judgements of a queue.
  * @throws ResourceNotFoundError when no template matches the address or the service has nothing there.
  */
@@ -101,7 +103,12 @@ export async function readResource(
 ): Promise<ReadResourceResult> {
   const [project, kind, id, part] = parseAddress(address);
   const read = part ? readJudgements : readers[kind];
-  const text = await ifFound(read(project, id, service, exportCommand));
+  const readById = (known: string) => ifFound(read(project, known, service, exportCommand));
+  let text = isPlainSegment(id) ? await readById(id) : undefined;
+  if (text === undefined && kind === 'queues') {
+    const named = await ifFound(findQueueId(id, project, service));
+    if (named !== undefined) text = await readById(named);
+  }
   if (text === undefined) throw new ResourceNotFoundError(address);
   return { contents: [{ uri: address, mimeType: part ? csvType : 'application/json', text }] };
 }
@@ -152,7 +159,7 @@ const readers = { queues: readQueue, calls: readCall, runs: readRun };
 /** Returns whether a client can listen to the resource at an address: to queues, their judgements, and runs. */
 export function isWatchable(address: string): boolean {
   const { data } = addressParts.safeParse(splitAddress(address));
-  return data !== undefined && data[1] !== 'calls';
+  return data !== undefined && data[1] !== 'calls' && isPlainSegment(data[2]);
 }
 
 /**
@@ -185,8 +192,9 @@ async function ifFound(reading: Promise<string | undefined>): Promise<string | u
 }
 
 const addressParts = z.union([
-  z.tuple([projectId, z.literal('queues'), pathSegment, z.literal('judgements.csv')]),
-  z.tuple([projectId, z.enum(['queues', 'calls', 'runs']), pathSegment, z.undefined()]),
+  z.tuple([projectId, z.literal('queues'), queueArgument, z.literal('judgements.csv')]),
+  z.tuple([projectId, z.literal('queues'), queueArgument, z.undefined()]),
+  z.tuple([projectId, z.enum(['calls', 'runs']), pathSegment, z.undefined()]),
 ]);
 
 function parseAddress(address: string): z.output<typeof addressParts> {

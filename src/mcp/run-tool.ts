@@ -1,4 +1,4 @@
-import { pathSegment, projectId } from '../contract/identifiers.ts';
+import { projectId } from '../contract/identifiers.ts';
 import { parsePartReference } from '../contract/references.ts';
 import { HeddleError } from '../core/errors.ts';
 import { ownMember } from '../core/json/member-at.ts';
@@ -13,7 +13,7 @@ import { adviceForPeople } from '../tools/definition/people-only.ts';
 import { runOnNamedQueue } from '../tools/definition/queue-names.ts';
 import type { ListedTool } from '../tools/definition/registry.ts';
 import type { CommandFlags } from '../tools/definition/terminal-command.ts';
-import type { QueueName, Tool, ToolContext } from '../tools/definition/tool.ts';
+import { type QueueName, queueArgument, type Tool, type ToolContext } from '../tools/definition/tool.ts';
 import { type CallOrigin, type WatchOptions, watchCall } from './watch-call.ts';
 
 /** Options that are the same for every tool call of a process. */
@@ -75,10 +75,11 @@ export async function runTool(
     return await watchCall({ method: 'tools/call', tool: listed.name }, origin, options, async (service) => {
       const tool = await listed.load();
       const redact = (text: string): string => redactor.redact(text);
-      const adviceFor = (names: string[]): string | undefined => adviceOnCall(names, args, options);
+      const adviceFor = (names: string[]): string | undefined => adviceOnCall(names, args, options, tool.name);
       const input = parseArguments(tool.input, args, listed, redact, adviceFor);
       const withoutSecrets = <T>(value: T): Promise<T> => redactor.redactValueInSteps(value);
-      const context = { clientName, ask, progress, service, project, maxResultChars, offersTool, withoutSecrets };
+      const given = { clientName, ask, progress, service, project, maxResultChars };
+      const context = { ...given, offersTool, withoutSecrets, commandFlags: options.commandFlags };
       // The arguments on which the tool has run have the id of a queue that the call names.
       let used = input;
       const run: Tool['run'] = (usedArgs, given) => {
@@ -116,13 +117,19 @@ function offeredBy({ tools }: CallOptions): (name: string) => boolean {
 }
 
 /** Returns how people do what a call asks for by unknown names, if that is something which no tool does. */
-export function adviceOnCall(names: readonly string[], args: unknown, options: CallOptions): string | undefined {
+export function adviceOnCall(
+  names: readonly string[],
+  args: unknown,
+  options: CallOptions,
+  tool?: string,
+): string | undefined {
   const { commandFlags: flags, project, redactor, isEmbedded = false } = options;
   const advice = adviceForPeople(names, {
     flags,
     project,
     calledProject: projectId.safeParse(ownMember(args, 'project_id')).data,
-    queueId: pathSegment.safeParse(ownMember(args, 'queue_id')).data,
+    queueId: queueArgument.safeParse(ownMember(args, 'queue_id')).data,
+    tool,
     isEmbedded,
     offersTool: offeredBy(options),
   });

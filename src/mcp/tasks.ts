@@ -153,6 +153,6 @@ async function run(task: Task): Promise<void> {
 }
 
 function change(task: Task, members: Pick<TaskFacts, 'status'> & Partial<TaskFacts>): void {
-  const { inputRequests: _, ...facts } = task.facts;
+  const { inputRequests: _, statusMessage: __, ...facts } = task.facts;
   task.facts = { ...facts, ...members, lastUpdatedAt: new Date().toISOString() };
 }

@@ -118,6 +118,7 @@ function optionsFromSettings(resolved: ResolvedSettings): Omit<McpServerOptions,
   const isEmbedded = values.baseUrl === undefined;
   const hasSample = hasSampleProject(values);
   const project = values.project ?? (hasSample ? sampleProject : undefined);
+  const commandFlags = commandFlagsOf(resolved);
   return {
     project,
     ...(values.project !== undefined && { projectSource: describeSource(resolved.sources.project) }),
@@ -128,13 +129,14 @@ function optionsFromSettings(resolved: ResolvedSettings): Omit<McpServerOptions,
       readOnly: values.readOnly,
       only: values.tools,
       isSqliteMissing: isSqliteMissing(values),
+      flags: commandFlags,
     }),
     text: values.text,
     maxResultChars: values.maxResultChars,
     isEmbedded,
     ...(hasSample && { sampleProject }),
     tools: selectTools({ readOnly: values.readOnly, only: values.tools }),
-    commandFlags: commandFlagsOf(resolved),
+    commandFlags,
   };
 }
 

@@ -54,8 +54,8 @@ const maxMarkChars = 40;
 
 /**
  * Cuts a value to about `maxChars` characters and says how many are missing, with those that were cut off before. A value that
- * is not a string is returned unchanged if its JSON is short enough. Otherwise a list loses entries and of an object the longest members
- * are cut; only one with more names than fit becomes cut JSON text.
+ * is not a string is returned unchanged if its JSON is short enough. Otherwise a list loses entries and of an object the long members
+ * are cut; without room for any it becomes cut JSON text.
  */
 export function cutValue(value: unknown, maxChars: number): unknown {
   const text = typeof value === 'string' ? value : JSON.stringify(value);
@@ -95,17 +95,26 @@ function cutList(list: readonly unknown[], maxChars: number): unknown[] {
   return isTalk ? [...mark, ...kept.reverse()] : [...kept, ...mark];
 }
 
-/** Cuts the members of an object that are too long to an equal share, unless the others leave no room. */
-function cutObject(value: Members, maxChars: number): unknown {
+/** Characters of a cut member that are worth more than further members. */
+const minShare = 20;
+
+/**
+ * Cuts the members of an object that are too long to an equal share; where all have no room, the last are left out.
+ * @param missing members that were left out before.
+ */
+function cutObject(value: Members, maxChars: number, missing = 0): unknown {
   const members = Object.entries(value).map(([name, member]) => ({ name, member, json: JSON.stringify(member) ?? '' }));
   const text = JSON.stringify(value);
   const long = members.filter(({ json }) => json.length > maxChars / (2 * members.length));
   const others = text.length - long.reduce((sum, { json }) => sum + json.length, 0);
   const share = Math.floor((maxChars - others) / Math.max(long.length, 1)) - maxMarkChars;
-  if (share < 1) return cutText(text, maxChars);
-  return Object.fromEntries(
-    members.map((each) => [each.name, long.includes(each) ? cutValue(each.member, share) : each.member]),
-  );
+  if (share >= (members.length === 1 ? 1 : minShare)) {
+    const cut = members.map((each) => [each.name, long.includes(each) ? cutValue(each.member, share) : each.member]);
+    return Object.fromEntries([...cut, ...(missing > 0 ? [['…', `[+${missing} members]`]] : [])]);
+  }
+  if (members.length === 1) return cutText(text, maxChars);
+  const kept = members.slice(0, Math.floor(members.length / 2)).map(({ name, member }) => [name, member]);
+  return cutObject(Object.fromEntries(kept), maxChars, missing + members.length - kept.length);
 }
 
 /** Cuts each member of an object to `maxChars` characters. */

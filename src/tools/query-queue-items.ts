@@ -108,10 +108,13 @@ Example: {"queue_id":"support-triage","filter":{"annotation_states":["unstarted"
       : withValues;
     const defaults = include_judgements && !args.filter?.ids ? defaultFieldsWithJudgements : defaultFields;
     const known = [...Object.keys(queueItem.shape), ...(include_judgements ? feedbackFields : [])];
-    const { omitted_fields, ...shown } = showRows(judged, { ...itemFields, fields, defaults, known });
+    const { omitted_fields = [], ...shown } = showRows(judged, { ...itemFields, fields, defaults, known });
+    const { namedFields } = context.service.facts;
+    const isNew = omitted_fields.some((name) => !namedFields.has(name));
+    for (const name of omitted_fields) namedFields.add(name);
     return {
-      // Every page of a queue has the same ones.
-      ...itemPage({ ...shown, ...(offset === 0 && omitted_fields && { omitted_fields }) }, offset, hasMore),
+      // Once in a conversation is enough.
+      ...itemPage({ ...shown, ...(isNew && { omitted_fields }) }, offset, hasMore),
       as_of,
       ...(found && { matching: found.matching, items_read: found.itemsRead }),
     };

@@ -21,12 +21,8 @@ import { isEmptyValue } from '../text/show-rows.ts';
 import { defineTool, type ToolContext } from './definition/tool.ts';
 
 const input = z.strictObject({
-  ref: z
-    .string()
-    .min(1)
-    .max(1000)
-    .describe('Name of an object, or reference to it, also with :latest, or to a part of it.'),
-  limit: pageArguments.limit.default(20).describe('Maximum number of rows of a dataset.'),
+  ref: z.string().min(1).max(1000).describe('Name or reference, also with :latest, or to a part.'),
+  limit: pageArguments.limit.default(20).describe('Rows of a dataset.'),
   offset: pageArguments.offset,
 });
 

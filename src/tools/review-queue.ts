@@ -26,6 +26,7 @@ import { operationName } from '../records/unknown-operation.ts';
 import { cutValue } from '../text/call-values.ts';
 import { cell } from '../text/compact-table.ts';
 import { pageArguments, pageMembers, pagePosition, pluralize } from '../text/page.ts';
+import { boardCommand } from './definition/people-only.ts';
 import { defineTool, projectArgument, projectOf, queueArgument, type ToolContext } from './definition/tool.ts';
 
 const reviewFilter = itemsFilter.extend({
@@ -121,7 +122,7 @@ Example: {"queue_id":"support-triage"}`,
   async run(args, callContext): Promise<Review> {
     // The board is the user's, and so are the judgements on it.
     const context = { ...callContext, byUser: true };
-    const { service } = context;
+    const { service, commandFlags: flags } = context;
     const { queue_id, offset = 0, filter = toDo } = args;
     const project = projectOf(args, context);
     const access = { ...context, id: queue_id, project };
@@ -196,7 +197,7 @@ Example: {"queue_id":"support-triage"}`,
       ...(matching !== undefined && { matching }),
       as_of: page.as_of,
       ...(userId !== undefined && { account: userId }),
-      hint: `${namesCaller(filter) ? 'In the filter, me is the user, because the board is theirs. ' : ''}If the user sees no board here, they can tell you their judgements (pass by_user: true), or run \`heddle board ${queue_id}\` in a terminal.`,
+      hint: `${namesCaller(filter) ? 'In the filter, me is the user, because the board is theirs. ' : ''}If the user sees no board here, they can tell you their judgements (pass by_user: true), or run ${boardCommand({ flags, project: context.project, calledProject: project, queueId: queue_id })} in a terminal.`,
     };
   },
 

@@ -41,6 +41,15 @@ describe('resources', () => {
     await expect(read('heddle://demo/support/other/x')).rejects.toMatchObject({ code: expect.any(Number) });
   });
 
+  it('take the name of a queue', async () => {
+    const { client, call } = await connectClient(await importNumberedQueue(1));
+    const { queue_id } = await call('create_queue', { name: 'Autumn complaints' });
+    const textAt = async (uri: string) => ((await client.readResource({ uri })).contents[0] as { text: string }).text;
+    const uri = 'heddle://demo/support/queues/Autumn%20complaints';
+    expect(JSON.parse(await textAt(uri))).toMatchObject({ id: queue_id, name: 'Autumn complaints' });
+    expect(await textAt(`${uri}/judgements.csv`)).toMatch(/^project_id,queue_id,item_id,/);
+  });
+
   it('return the judgements of a queue as CSV, to which summarize_queue links', async () => {
     const home = await importNumberedQueue(2);
     const { client, call } = await connectClient(home);

@@ -12,7 +12,26 @@ describe('cutValue', () => {
     expect(cutValue(cutValue('x'.repeat(1000), 100), 110)).toBe(`${'x'.repeat(100)}…[+900 characters]`);
   });
 
-  it('cuts the JSON of a value that is not a string', () => {
+  it('cuts the long members of an object, of which a talk keeps its end', () => {
+    const messages = ['Hello', 'x'.repeat(500), 'Thanks, solved.'].map((content) => ({ role: 'user', content }));
+    expect(cutValue({ id: 7, messages, notes: 'y'.repeat(500) }, 300)).toEqual({
+      id: 7,
+      messages: ['…[+2 entries]', { role: 'user', content: 'Thanks, solved.' }],
+      notes: expect.stringMatching(/^y{50,140}…\[\+\d+ characters\]$/),
+    });
+  });
+
+  it('leaves out the last members of an object with too many', () => {
+    const many = Object.fromEntries(Array.from({ length: 12 }, (_, n) => [`m${n}`, 'z'.repeat(100)]));
+    expect(cutValue(many, 300)).toEqual({
+      m0: expect.stringMatching(/^z+…\[\+\d+ characters\]$/),
+      m1: expect.stringMatching(/^z+…/),
+      m2: expect.stringMatching(/^z+…/),
+      '…': '[+9 members]',
+    });
+  });
+
+  it('cuts the JSON of an object without room for its members', () => {
     expect(cutValue({ a: 'bcd' }, 5)).toBe('{"a":…[+6 characters]');
     expect(cutValue({ a: 1 }, 7)).toEqual({ a: 1 });
   });

@@ -261,7 +261,7 @@ describe('both forms of a result', async () => {
   const home = emptyHome(temporaryFolder());
   const { client, call } = await connectClient(home);
   const ask = async ({ tool, args }: Case): Promise<{ text: string; json: string }> => {
-    const { items } = await call('query_queue_items', { queue_id, filter: unstarted, limit: 5 });
+    const { items } = await call('query_queue_items', { queue_id, filter: unstarted, limit: 5, fields: ['*'] });
     const ids = items.map(({ id }: { id: string }) => id);
     const result = await client.callTool({
       name: tool,

@@ -89,16 +89,11 @@ describe('query_queue_items at a service that answers as the public one', () => 
     expect(await call('query_queue_items', { queue_id: 'q', filter })).toMatchObject({ items: [] });
   });
 
-  it('ends a list of items that fulfil a condition on judgements at the last of them, and names the fields it omits on the first page', async () => {
+  it('ends a list of items that fulfil a condition on judgements at the last of them, and names the fields it omits once', async () => {
     const service = await startRecordedService();
     const { call } = await connectClient(emptyHome(temporaryFolder(), service.environmentOf('ada')));
     const page = (offset: number) =>
       call('query_queue_items', { queue_id: 'q', filter: { unjudged_by_me: true }, limit: 1, offset });
-    expect(await page(1)).toMatchObject({ items: [{ id: 'i2' }], next_offset: 2 });
-    const last = await page(2);
-    expect(last).toMatchObject({ items: [{ id: 'i3' }] });
-    expect(last).not.toHaveProperty('next_offset');
-    expect(last).not.toHaveProperty('omitted_fields');
     expect((await page(0)).omitted_fields).toEqual([
       'project_id',
       'queue_id',
@@ -109,6 +104,11 @@ describe('query_queue_items at a service that answers as the public one', () => 
       'created_by',
       'updated_at',
     ]);
+    expect(await page(0)).not.toHaveProperty('omitted_fields');
+    expect(await page(1)).toMatchObject({ items: [{ id: 'i2' }], next_offset: 2 });
+    const last = await page(2);
+    expect(last).toMatchObject({ items: [{ id: 'i3' }] });
+    expect(last).not.toHaveProperty('next_offset');
   });
 
   it('says of items without judgements that there are none', async () => {

@@ -156,6 +156,13 @@ describe('review_queue', () => {
     expect(stdout.length).toBeLessThan(900);
   });
 
+  it('names the project in its command where the call names another one', async () => {
+    const { call } = await connectClient({ ...environment, HEDDLE_PROJECT: 'team/other' });
+    const { hint, text } = await call('review_queue', { queue_id, project_id: 'demo/support' });
+    expect(hint).toContain('run `heddle board support-triage --project demo/support` in a terminal');
+    expect(text).toContain('--project demo/support`');
+  });
+
   it('says that nothing can be judged in read-only mode', async () => {
     const readOnly = { ...environment, HEDDLE_READ_ONLY: 'true' };
     expect((await call('review_queue', { queue_id }, readOnly)).result.can_write).toBe(false);

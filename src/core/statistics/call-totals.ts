@@ -109,8 +109,9 @@ export class CallTotals {
     const sums = new Map<string, number>();
     for (const [id, usage] of this.#usages) {
       if (usage[member] === undefined) continue;
-      // A call that was recorded without those of its calls has less than they.
-      const own = Math.max(0, usage[member] - (ofChildren.get(id) ?? 0));
+      const own = usage[member] - (ofChildren.get(id) ?? 0);
+      // What remains may be an error of rounding, or less than nothing for a call that was recorded without those of its calls.
+      if (ofChildren.has(id) && own <= usage[member] * 1e-9) continue;
       sums.set(usage.operation, (sums.get(usage.operation) ?? 0) + own);
     }
     return sums;

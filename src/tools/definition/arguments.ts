@@ -43,11 +43,12 @@ export function parseArguments<Input>(
   throw invalidArguments(tool.name, detail, faults.length, advice);
 }
 
-/** Returns the name that a fault is about if it is like no known one: that of a member, or a value that is no choice. */
+/** Returns what a fault is about if it is like nothing known: the name of a member and its value, or a value that is no choice. */
 function strangeName({ type, loc }: ErrorDetail, args: unknown, schema: JsonSchema): string[] {
-  if (type === 'extra_forbidden') return nearestMember(loc, schema).meant === undefined ? [String(loc.at(-1))] : [];
-  const value = type === 'enum' ? memberAt(args, loc.slice(1).map(String)) : undefined;
-  return typeof value === 'string' ? [value] : [];
+  if (type !== 'extra_forbidden' && type !== 'enum') return [];
+  if (type === 'extra_forbidden' && nearestMember(loc, schema).meant !== undefined) return [];
+  const value = memberAt(args, loc.slice(1).map(String));
+  return [...(type === 'enum' ? [] : [String(loc.at(-1))]), ...(typeof value === 'string' ? [value] : [])];
 }
 
 const jsonSchemas = new WeakMap<z.ZodType, JsonSchema>();

@@ -1,9 +1,5 @@
 import { shortName } from '../../text/names.ts';
-import { type CommandTarget, terminalCommand } from './terminal-command.ts';
-
-/** The flags that commands for queues take, and those for the data of the embedded service as a whole. */
-const queueFlags = ['--profile', '--base-url', '--data-dir', '--project'];
-const dataFlags = ['--profile', '--data-dir'];
+import { type CommandTarget, queueFlags, serviceDataFlags, terminalCommand } from './terminal-command.ts';
 
 /** What a command on a queue depends on. */
 interface QueueTarget extends CommandTarget {
@@ -16,6 +12,8 @@ export interface PeopleOnlyCall extends QueueTarget {
   /** True if the service is the embedded one. */
   isEmbedded: boolean;
   offersTool: (name: string) => boolean;
+  /** Name of the tool that is called, if there is one. */
+  tool?: string | undefined;
 }
 
 /** Something that people do and no tool does. */
@@ -25,27 +23,29 @@ interface Topic {
   /** Words of which one must be in it too, if there are any. */
   verbs?: readonly string[];
   /** Returns how it is done. */
-  advice: (call: PeopleOnlyCall) => string;
+  advice: (call: PeopleOnlyCall, asked: ReadonlySet<string>) => string;
 }
 
 const makingVerbs = ['add', 'create', 'new', 'invite', 'register', 'list', 'delete', 'remove'];
 
 const topics: readonly Topic[] = [
   {
-    words: ['import', 'upload', 'ingest'],
+    words: ['import', 'upload', 'ingest', 'file'],
     advice: (call) =>
       `No tool reads files: the user can run ${terminalCommand(['heddle import', 'FILE', '--queue', 'NAME'], queueFlags, call)}.`,
   },
   {
     words: ['export', 'csv', 'tsv', 'xlsx', 'excel', 'spreadsheet', 'jsonl', 'download', 'save'],
-    advice: (call) =>
-      `No tool writes files: summarize_queue links the judgements of a queue as CSV, or the user can run ${exportCommand(call)}.`,
+    advice: (call, asked) =>
+      isOfRuns(call, asked)
+        ? `No tool writes files: the user can run ${terminalCommand(['heddle evaluation export', 'RUN', '--format', 'csv', '--out', 'rows.csv'], queueFlags, call)}.`
+        : `No tool writes files: summarize_queue links the judgements of a queue as CSV, or the user can run ${exportCommand(call)}.`,
   },
   {
     words: ['backup', 'backups', 'dump', 'snapshot', 'restore'],
     advice: (call) =>
       call.isEmbedded
-        ? `No tool backs data up: the user can run ${terminalCommand(['heddle service backup', 'FILE'], dataFlags, call)}, and restore it with ${terminalCommand(['heddle service restore', 'FILE'], dataFlags, call)}.`
+        ? `No tool backs data up: the user can run ${terminalCommand(['heddle service backup', 'FILE'], serviceDataFlags, call)}, and restore it with ${terminalCommand(['heddle service restore', 'FILE'], serviceDataFlags, call)}.`
         : 'No tool and no command backs up this service: its operator does.',
   },
   {
@@ -58,15 +58,21 @@ const topics: readonly Topic[] = [
     advice: accountAdvice,
   },
   {
-    words: ['assign', 'assigned', 'assignee', 'assignees', 'reassign', 'delegate'],
+    words: ['assign', 'assigned', 'assignee', 'assignees', 'reassign', 'delegate', 'annotator', 'reviewer'],
     advice: (call) =>
-      `update_queue sets which accounts may claim the items of a queue, update_queue_items those of single items (assignees). No tool judges for other people: they do, for example on the board of ${terminalCommand(['heddle board', call.queueId ?? 'QUEUE'], queueFlags, call)}.`,
+      `update_queue sets which accounts may claim the items of a queue, update_queue_items those of single items (assignees). No tool judges for other people: they do, for example on the board of ${boardCommand(call)}.`,
+  },
+  {
+    words: ['judgement', 'judgements', 'judgment', 'judgments', 'note', 'notes'],
+    verbs: ['delete', 'remove', 'clear', 'undo', 'withdraw', 'reset'],
+    advice: () =>
+      "update_queue_items takes back the caller's own judgements and notes: retract names the fields, note, or * for all. Nobody else's can be taken back.",
   },
   {
     words: ['delete', 'deleted', 'remove', 'removed', 'drop', 'purge', 'erase', 'destroy', 'archive', 'clear', 'reset'],
     advice: (call) => {
       const all = call.isEmbedded
-        ? `; the user can set all data aside with ${terminalCommand(['heddle service reset'], dataFlags, call)}`
+        ? `; the user can set all data aside with ${terminalCommand(['heddle service reset'], serviceDataFlags, call)}`
         : '; the user can on the pages of the service';
       const queues = call.offersTool('update_queue')
         ? 'update_queue removes items and deletes queues'
@@ -78,7 +84,7 @@ const topics: readonly Topic[] = [
     words: ['copy', 'migrate', 'transfer', 'sync', 'clone'],
     advice: (call) =>
       call.isEmbedded
-        ? `No tool copies projects: the user can run ${terminalCommand(['heddle service copy', '--to', 'PROFILE'], [...dataFlags, '--project'], call)}.`
+        ? `No tool copies projects: the user can run ${terminalCommand(['heddle service copy', '--to', 'PROFILE'], [...serviceDataFlags, '--project'], call)}.`
         : 'No tool and no command copies projects of this service.',
   },
   {
@@ -90,8 +96,19 @@ const topics: readonly Topic[] = [
 
 function accountAdvice(call: PeopleOnlyCall): string {
   return call.isEmbedded
-    ? `No tool manages accounts: the user can run ${terminalCommand(['heddle service add-user', 'NAME', 'PROJECT'], dataFlags, call)}, and then ${terminalCommand(['heddle service start'], dataFlags, call)} for others to connect to.`
+    ? `No tool manages accounts: the user can run ${terminalCommand(['heddle service add-user', 'NAME', 'PROJECT'], serviceDataFlags, call)}, and then ${terminalCommand(['heddle service start'], serviceDataFlags, call)} for others to connect to.`
     : 'No tool manages accounts: the operator of the service does, with `heddle service add-user` if it is one of heddle.';
+}
+
+/** Returns whether a call is about runs of evaluations, by its tool or what it asks for. */
+function isOfRuns({ tool = '' }: PeopleOnlyCall, asked: ReadonlySet<string>): boolean {
+  const words = ['run', 'runs', 'evaluation', 'evaluations'];
+  return words.some((word) => asked.has(word) || wordsOf(tool).has(word));
+}
+
+/** Returns the command that opens the board of a queue, whose id is QUEUE if the call names none. */
+export function boardCommand(call: QueueTarget): string {
+  return terminalCommand(['heddle board', call.queueId ?? 'QUEUE'], queueFlags, call);
 }
 
 /** Returns the command that saves the judgements of a queue, whose id is QUEUE if the call names none. */
@@ -108,7 +125,7 @@ export function adviceForPeople(names: readonly string[], call: PeopleOnlyCall):
       ({ words: asked, verbs }) =>
         asked.some((word) => words.has(word)) && (!verbs || verbs.some((verb) => words.has(verb))),
     );
-    if (topic) return topic.advice(call);
+    if (topic) return topic.advice(call, words);
   }
   return undefined;
 }

@@ -4,6 +4,10 @@
  */
 export type CommandFlags = ReadonlyMap<string, string>;
 
+/** The flags that commands for queues take, and those for the data of the embedded service as a whole. */
+export const queueFlags = ['--profile', '--base-url', '--data-dir', '--project'];
+export const serviceDataFlags = ['--profile', '--data-dir'];
+
 /** What commands for the user depend on. */
 export interface CommandTarget {
   flags: CommandFlags;

@@ -36,6 +36,17 @@ describe('CallTotals', () => {
     ]);
   });
 
+  it('has no cost for a call whose calls cost as much, whatever the rounding', () => {
+    const totals = new CallTotals();
+    totals.add('run', { id: 'a', summary: used(30, 0.3) });
+    totals.add('ask', { id: 'b', parent_id: 'a', summary: used(10, 0.1) });
+    totals.add('ask', { id: 'c', parent_id: 'a', summary: used(10, 0.19999999999999996) });
+    expect(totals.byOperation()).toEqual([
+      { operation: 'ask', calls: 2, tokens: 20, cost: 0.3 },
+      { operation: 'run', calls: 1, tokens: 10 },
+    ]);
+  });
+
   it('counts the tokens of calls whose parent has none, or was not added', () => {
     const totals = new CallTotals();
     totals.add('agent', { id: 'a', summary: null });

@@ -30,6 +30,19 @@ describe('adviceForPeople', () => {
     ],
     ['list_objects', { kind: 'backup' }, '`heddle service backup FILE`'],
     ['list_objects', { kind: 'accounts' }, '`heddle service add-user NAME PROJECT`'],
+    ['query_queue_items', { queue_id, format: 'csv' }, '`heddle queue export support-triage --format csv'],
+    ['query_queue_items', { queue_id: 'Old checks', format: 'csv' }, "`heddle queue export 'Old checks' --format csv"],
+    [
+      'read_evaluation',
+      { evaluation: 'x', format: 'csv' },
+      '`heddle evaluation export RUN --format csv --out rows.csv`',
+    ],
+    ['create_dataset', { name: 'd', file: 'rows.csv' }, '`heddle import FILE --queue NAME`'],
+    [
+      'update_queue_items',
+      { queue_id, items: [{ item_id: 'x', annotator: 'ana' }] },
+      'update_queue_items those of single items (assignees). No tool judges for other people: they do, for example on the board of `heddle board support-triage`.',
+    ],
     ['create_dataset', { name: 'd', uploadFile: 'rows.csv' }, '`heddle import FILE --queue NAME`'],
   ])('tells in the error of %s with %j what people do', async (tool, args, command) => {
     const { error } = await call(tool, args);
@@ -39,6 +52,8 @@ describe('adviceForPeople', () => {
 
   it.each([
     ['export_judgements', '`heddle queue export support-triage --format csv --values --out judgements.csv`'],
+    ['export_run', '`heddle evaluation export RUN --format csv --out rows.csv`'],
+    ['delete_judgement', 'retract names the fields, note, or * for all'],
     ['delete_calls', '`heddle service reset`'],
     ['create_user', '`heddle service add-user NAME PROJECT`'],
     ['restoreBackup', '`heddle service restore FILE`'],
