@@ -110,7 +110,7 @@ describe('read_evaluation', () => {
     expect(rest).toEqual({ offset: 0, next_offset: 2, total: 8, now: expect.stringMatching(/^2\d{3}-.*Z$/) });
     expect(text).toContain(`run ${after} complete, evaluation quality, model org/helper, prompt "Answer {question}"`);
     expect(text).toContain('exact\t87.5% (52.9 to 97.8) of 8 passed');
-    expect(text).toContain('judge.score\tmean 3.7143 (3.143 to 4) of 7 (2×1 4×6), 1 without a score');
+    expect(text).toContain('judge.score\tmean 3.714 (3.143 to 4) of 7 (2×1 4×6), 1 without a score');
     expect(text).toContain('2 rows of 8 from offset 0. More follow: next_offset 2.');
     expect(text).toContain('only after');
   });
@@ -153,7 +153,7 @@ describe('read_evaluation', () => {
       },
     ]);
     expect(note).toBe(
-      'Passed or a higher number counts as better; 95 % intervals in brackets. p: exact McNemar test, for numbers the sign test; p_holm is corrected for several scorers. From 0.05 on the difference could be chance. ' +
+      'Passed or a higher number counts as better, and + is better; 95 % intervals in brackets. p: exact McNemar test, for numbers the sign test; p_holm is corrected for several scorers. From 0.05 on the difference could be chance. ' +
         'Rows that did not change are left out; only "worst" returns them too.',
     );
     expect(total).toBe(7);
@@ -170,10 +170,11 @@ describe('read_evaluation', () => {
     });
     expect(text).toContain('run 2 against run 1: 7 shared rows, 2 more in one of them only.');
     expect(text).toContain(
-      'exact: could be chance: 85.7 points better (19.9 to 97.4) on 7 rows; a difference of 37 points would show; 0 rows always passed before and never now',
+      'exact: could be chance: +85.7 points (+19.9 to +97.4) on 7 rows; a difference of 37 points would show; 0 rows always passed before and never now',
     );
     expect(text).toContain('exact\t6\t0\t1\t0.031\t0.063\tcould be chance');
     expect(text).toContain('judge.score\t6\t1\t0\t0.13\t0.13\tcould be chance');
+    expect(text).toMatch(/\tnot passed → passed\t3 → 4\t/);
     expect(text).toContain(note);
   });
 

@@ -1,4 +1,5 @@
 import { type ComponentChild, h } from 'preact';
+import { changeWords, scoreWords } from '../../../evaluations/result-words.ts';
 import { button } from '../shared/button.ts';
 import { beginningOf } from '../shared/labels.ts';
 import { PureComponent } from '../shared/pure-component.ts';
@@ -61,9 +62,8 @@ function summary(outcomes: readonly RowOutcome[], { openable: { row }, formats }
   const names = Object.keys(row.scores).filter((name) => !outcomes.some(({ scores }) => isLong(scores.get(name))));
   const scores = names.map((name) => {
     const values = outcomes.map(({ scores: given }) => scoreText(given.get(name), formats));
-    const isSame = values.every((value) => value === values[0]);
     const label = h('span', { class: 'run-name' }, visibleText(name), ' ');
-    return h('li', {}, label, isSame ? values[0] : values.join(' → '), markOf(name, row));
+    return h('li', {}, label, changeWords(values), markOf(name, row));
   });
   const outputs = outcomes.map(({ output, error }) =>
     error === undefined
@@ -127,15 +127,12 @@ function isLong(value: unknown): boolean {
 }
 
 function scoreText(value: unknown, formats: Formats): string {
-  if (value === undefined) return 'no score';
-  if (typeof value === 'boolean') return value ? 'passed' : 'not passed';
-  if (typeof value === 'number') return formats.number(value);
-  return beginningOf(String(value), maxScoreChars);
+  return beginningOf(scoreWords(value, formats), maxScoreChars);
 }
 
 function markOf(name: string, { changes = {} }: OpenableRow['row']): ComponentChild {
   const change = new Map(Object.entries(changes)).get(name);
-  return change && [' ', h('b', { class: `mark ${change}` }, `${markSigns.get(change) ?? ''} ${change}`)];
+  return change && [' ', h('b', { class: `change ${change}` }, `${markSigns.get(change) ?? ''} ${change}`)];
 }
 
 function textOf(value: unknown): string {
@@ -148,7 +145,7 @@ function outputText(output: unknown): string {
 
 function sideBySide(cells: readonly ComponentChild[]): ComponentChild {
   const nameOf = (index: number): ComponentChild =>
-    cells.length > 1 && h('span', { class: 'run-name' }, runName(index, cells.length));
+    cells.length > 1 && h('span', { class: 'run-name' }, runName(index));
   return h(
     'ol',
     { class: 'side-by-side' },

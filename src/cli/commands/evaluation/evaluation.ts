@@ -7,7 +7,7 @@ import { memberAt } from '../../../core/json/member-at.ts';
 import { sumOf } from '../../../core/statistics/score-lists.ts';
 import { exportedTrials } from '../../../evaluations/exported-trials.ts';
 import { rowChoice } from '../../../evaluations/rank-rows.ts';
-import { comparisonSentence } from '../../../evaluations/render-runs.ts';
+import { comparisonWords } from '../../../evaluations/result-words.ts';
 import type { McpServerOptions } from '../../../mcp/server.ts';
 import type { Progress } from '../../../records/call-context.ts';
 import { pluralize } from '../../../text/page.ts';
@@ -538,7 +538,7 @@ function worseScorers({ comparisons = [] }: Results, runId: string): string[] {
     .flatMap(({ run_id, scorers }) =>
       scorers
         .filter(({ verdict, unscored }) => verdict === 'worse' || unscored !== undefined)
-        .map((each) => `${each.scorer} of ${run_id}: ${comparisonSentence(each)}`),
+        .map((each) => `${each.scorer} of ${run_id}: ${comparisonWords(each)}`),
     );
 }
 
