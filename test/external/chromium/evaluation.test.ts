@@ -64,6 +64,8 @@ describe.skipIf(!hasChromium)('the results of evaluations in a chat', () => {
       expect(await page.evaluate('chat.client.getNegotiatedProtocolVersion()')).toBe(version);
       await says(view, '50 of 60 rows shown.');
       expect(await view.locator('h1').innerText()).toBe('quality');
+      // A chat has its own header.
+      expect(await view.locator('.brand').count()).toBe(0);
       const cards = await textsOf(view, '.run');
       expect(cards).toHaveLength(2);
       expect(cards[0]).toMatch(
@@ -382,6 +384,7 @@ describe.skipIf(!hasChromium)('heddle evaluation with --open', () => {
     const page = await context.newPage();
     await page.goto(url);
     await says(page, '6 of 6 rows shown.');
+    expect(await page.locator('.brand').innerText()).toBe('heddle');
     await page.getByRole('button', { name: 'All runs of quality' }).click();
     await says(page, '2 of 2 runs shown.');
   });

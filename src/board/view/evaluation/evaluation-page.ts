@@ -2,6 +2,7 @@ import { type ComponentChild, h, type TargetedEvent } from 'preact';
 import type { RowChoice } from '../../../evaluations/rank-rows.ts';
 import { comparisonNote } from '../../../evaluations/result-words.ts';
 import type { EvaluationResult } from '../../../tools/read-evaluation.ts';
+import { brand } from '../shared/brand.ts';
 import { button } from '../shared/button.ts';
 import { countOf } from '../shared/labels.ts';
 import { statusLine } from '../shared/view.ts';
@@ -38,7 +39,13 @@ export function evaluationPage(view: EvaluationView): ComponentChild[] {
   );
   const more = { class: 'wide', hidden: page?.next_offset === undefined, disabled: isLoadingMore };
   return [
-    h('header', { class: 'head' }, h('h1', { tabIndex: -1 }, page && visibleText(titleOf(page))), toolbar),
+    h(
+      'header',
+      { class: 'head' },
+      !view.host.isChat && brand(),
+      h('h1', { tabIndex: -1 }, page && visibleText(titleOf(page))),
+      toolbar,
+    ),
     h('div', {}, page && (isList ? [runList(view), warningsOf(page)] : report(page, view.state))),
     h('div', { hidden: !page?.rows }, h('h2', {}, 'Rows'), h('div', { class: 'line toolbar' }, rowChoice(view))),
     h(
