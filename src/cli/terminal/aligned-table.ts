@@ -11,6 +11,8 @@ const minWidth = 10;
 const minTableWidth = 120;
 /** Name of a column whose values people seldom read. */
 const idColumn = /(?:^|_)(?:id|digest|ref|reference)$/;
+/** Columns that say of runs which is better. */
+const verdictColumn = /^(verdict|changes)$/;
 const ellipsis = '…';
 
 interface Column {
@@ -36,7 +38,7 @@ export function alignTables(text: string, width: number): string {
     if (line.includes('\t')) table.push(line.split('\t'));
     else {
       endTable();
-      drawn.push(line);
+      drawn.push(line.replace(/(?<=: )(better|worse)(?=: [+-]\d)/, paintVerdict));
     }
   }
   endTable();
@@ -58,7 +60,7 @@ function drawTable(lines: readonly string[][], width: number): string {
   }
   const [head, ...body] = lines.map((_, row) =>
     columns
-      .map((column) => pad(cut(column.cells[row]!, column.width), column))
+      .map((column) => paintVerdicts(column.cells[0]!, pad(cut(column.cells[row]!, column.width), column)))
       .join(gap)
       .trimEnd(),
   );
@@ -77,9 +79,19 @@ export function drawRecord(entries: readonly (readonly [name: string, value: unk
         .split('\n')
         .flatMap((line) => wrapAnsi(escapeInvisible(line), valueWidth, { hard: true }).split('\n'));
       const cutName = cut(name, nameWidth);
-      return `${paint('bold', cutName)}${' '.repeat(nameWidth - widthOf(cutName))}${gap}${lines.join(indent)}`.trimEnd();
+      const shownLines = paintVerdicts(name, lines.join(indent));
+      return `${paint('bold', cutName)}${' '.repeat(nameWidth - widthOf(cutName))}${gap}${shownLines}`.trimEnd();
     })
     .join('\n');
+}
+
+/** Colors better and worse in the cells of a column as the page of results does. */
+function paintVerdicts(column: string, text: string): string {
+  return verdictColumn.test(column) ? text.replace(/\b(better|worse)\b/g, paintVerdict) : text;
+}
+
+function paintVerdict(verdict: string): string {
+  return paint(verdict === 'better' ? 'green' : 'red', verdict);
 }
 
 /** Cuts a text to a width, with an ellipsis. */
