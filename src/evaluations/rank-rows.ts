@@ -4,6 +4,7 @@ import { cutValue } from '../text/call-values.ts';
 import { disagrees, type ExpectedColumn } from './agreement-with-column.ts';
 import { changeOf, type RowChange, type RowScores, rowChange, rowScores } from './compare-runs.ts';
 import type { ResultRow, RowInRun } from './read-run-results.ts';
+import { withoutCommonBeginning } from './result-words.ts';
 
 /** Maximum number of columns of a row, and of scores, that are shown. */
 const maxColumns = 20;
@@ -167,7 +168,12 @@ export function toShownRow({ row, changes }: RankedRow, runIds: readonly string[
     ...(several && { call_ids: runs.map((run) => run?.call_id ?? null) }),
     ...(inputs && { inputs }),
     ...(several
-      ? { outputs: runs.map((run) => cut(run?.output) ?? null) }
+      ? {
+          outputs: cutOutputs(
+            runs.map((run) => run?.output ?? null),
+            maxChars,
+          ),
+        }
       : first?.output !== undefined && { output: cut(first.output) }),
     scores: Object.fromEntries(
       names.map((name) => [name, several ? runs.map((run) => scoreOf(run, name) ?? null) : scoreOf(first, name)]),
@@ -178,6 +184,17 @@ export function toShownRow({ row, changes }: RankedRow, runIds: readonly string[
       ? runs.some((run) => run?.error) && { errors: runs.map((run) => run?.error ?? null) }
       : first?.error && { error: first.error }),
   };
+}
+
+/** Cuts outputs; where this would leave nothing in which they differ, their common beginning is cut too. */
+function cutOutputs(outputs: readonly unknown[], maxChars: number): unknown[] {
+  const cut = outputs.map((output) => cutValue(output, maxChars));
+  const shortened = withoutCommonBeginning(outputs).map((output, index) => {
+    const missing = String(outputs[index]).length - String(output).length;
+    return missing > 0 ? cutValue(`${output}…[+${missing} characters]`, maxChars) : cut[index];
+  });
+  const beginnings = cut.map((output) => (typeof output === 'string' ? output.slice(0, maxChars) : output));
+  return new Set(beginnings).size < new Set(outputs).size ? shortened : cut;
 }
 
 function inputsOf({ datasetRow }: ResultRow, cut: (value: unknown) => unknown): Record<string, unknown> | undefined {

@@ -121,6 +121,22 @@ export function comparisonWords(comparison: ScorerComparison, formats = plainFor
   ].join('; ');
 }
 
+/** Characters of a common beginning that stay before and after the ellipsis. */
+const keptChars = 12;
+
+/** Shortens a long beginning that all texts have in common, so that they differ where a reader looks first. */
+export function withoutCommonBeginning<Value>(values: readonly Value[]): (Value | string)[] {
+  const texts = values.filter((value) => typeof value === 'string');
+  const [first = ''] = texts;
+  const isCommon = (at: number): boolean => texts.every((text) => text[at] === first[at]);
+  let common = 0;
+  while (common < first.length && isCommon(common)) common += 1;
+  const isShort = common < 4 * keptChars || texts.every((text) => text === first);
+  const shorten = (text: string): string =>
+    `${text.slice(0, keptChars).toWellFormed()}…${text.slice(common - keptChars).toWellFormed()}`;
+  return isShort ? [...values] : values.map((value) => (typeof value === 'string' ? shorten(value) : value));
+}
+
 function countWords(count: number, noun: string, formats: NumberFormats): string {
   return `${formats.number(count)} ${noun}${count === 1 ? '' : 's'}`;
 }

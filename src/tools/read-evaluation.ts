@@ -27,6 +27,7 @@ import {
   isProbability,
   probabilityWords,
   scoreWords,
+  withoutCommonBeginning,
 } from '../evaluations/result-words.ts';
 import { figuresOf, type RunFigures } from '../evaluations/score-figures.ts';
 import { withSdkRuns } from '../evaluations/sdk-runs.ts';
@@ -393,7 +394,7 @@ function tableRow({
     call_id,
     ...inputs,
     ...(output !== undefined && { output }),
-    ...(outputs && { outputs }),
+    ...(outputs && { outputs: withoutCommonBeginning(outputs) }),
     ...Object.fromEntries(named),
     ...(changes && {
       changes: Object.entries(changes)

@@ -6,6 +6,7 @@ import {
   figureWords,
   probabilityWords,
   scoreWords,
+  withoutCommonBeginning,
 } from '../../src/evaluations/result-words.ts';
 
 /** Returns the sentence on rows of which some got better, some worse, and the others passed both times. */
@@ -33,6 +34,19 @@ describe('the words of a result', () => {
     );
     expect(changeWords([0.2, 0.2].map((score) => scoreWords(score)))).toBe('0.2');
     expect([0.75, 0.0009].map((p) => probabilityWords(p))).toEqual(['0.75', '< 0.001']);
+  });
+});
+
+describe('withoutCommonBeginning', () => {
+  it('shortens a long beginning that all texts share, and nothing else', () => {
+    const beginning = 'The capital of the country that you asked for is ';
+    expect(withoutCommonBeginning([`${beginning}Oslo.`, `${beginning}Bergen.`, null])).toEqual([
+      'The capital …ked for is Oslo.',
+      'The capital …ked for is Bergen.',
+      null,
+    ]);
+    for (const texts of [[beginning, beginning], ['Is it Oslo?', 'Is it Bergen?'], [`${beginning}Oslo.`, 'Oslo.'], []])
+      expect(withoutCommonBeginning(texts)).toEqual(texts);
   });
 });
 

@@ -178,6 +178,36 @@ describe('read_evaluation', () => {
     expect(text).toContain(note);
   });
 
+  it('shows the part in which outputs differ, also where it is beyond what is cut off', async () => {
+    const dataset = `weave:///${projectId}/object/d:${'d'.repeat(43)}`;
+    const { evaluation_ref } = await post('evaluations', { name: 'Long outputs', dataset });
+    const [first, second] = await Promise.all(
+      ['Oslo', 'Bergen'].map((city) =>
+        recordRun(
+          evaluation_ref,
+          model,
+          [
+            {
+              inputs: { question: 'long' },
+              output: `${'so '.repeat(100)}${city} it is`,
+              scores: { exact: city === 'Oslo' },
+            },
+          ],
+          false,
+        ),
+      ),
+    );
+    const { rows, text } = await call('read_evaluation', { run_ids: [first, second] });
+    expect(rows[0].outputs).toEqual([
+      'so so so so …so so so so Oslo it is…[+275 characters]',
+      'so so so so …so so so so Bergen it is…[+275 characters]',
+    ]);
+    const wide = await call('read_evaluation', { run_ids: [first, second], max_value_chars: 1000 });
+    expect(wide.rows[0].outputs[0]).toBe(`${'so '.repeat(100)}Oslo it is`);
+    expect(wide.text).toContain('["so so so so …so so so so Oslo it is","so so so so …so so so so Bergen it is"]');
+    expect(text).toContain('Oslo it is…[+275 characters]');
+  });
+
   it('compares the two newest finished runs of an evaluation by its name', async () => {
     const { runs, comparisons } = await call('read_evaluation', { evaluation: 'Quality', compare: true });
     expect(runs.map(({ run_id }: { run_id: string }) => run_id)).toEqual([before, after]);

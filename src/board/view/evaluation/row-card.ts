@@ -1,5 +1,5 @@
 import { type ComponentChild, h } from 'preact';
-import { changeWords, scoreWords } from '../../../evaluations/result-words.ts';
+import { changeWords, scoreWords, withoutCommonBeginning } from '../../../evaluations/result-words.ts';
 import { button } from '../shared/button.ts';
 import { beginningOf } from '../shared/labels.ts';
 import { PureComponent } from '../shared/pure-component.ts';
@@ -65,9 +65,10 @@ function summary(outcomes: readonly RowOutcome[], { openable: { row }, formats }
     const label = h('span', { class: 'run-name' }, visibleText(name), ' ');
     return h('li', {}, label, changeWords(values), markOf(name, row));
   });
-  const outputs = outcomes.map(({ output, error }) =>
+  const texts = withoutCommonBeginning(outcomes.map(({ output }) => (output === undefined ? output : textOf(output))));
+  const outputs = outcomes.map(({ error }, index) =>
     error === undefined
-      ? h('p', { class: 'beginning', dir: 'auto' }, outputText(output))
+      ? h('p', { class: 'beginning', dir: 'auto' }, beginningOf(texts[index] ?? 'no output', maxOutputChars))
       : h('p', { class: 'problem' }, beginningOf(error, maxOutputChars)),
   );
   return [sideBySide(outputs), h('ul', { class: 'line scores' }, scores)];
@@ -137,10 +138,6 @@ function markOf(name: string, { changes = {} }: OpenableRow['row']): ComponentCh
 
 function textOf(value: unknown): string {
   return typeof value === 'string' ? value : (JSON.stringify(value) ?? '');
-}
-
-function outputText(output: unknown): string {
-  return output === undefined ? 'no output' : beginningOf(textOf(output), maxOutputChars);
 }
 
 function sideBySide(cells: readonly ComponentChild[]): ComponentChild {
