@@ -75,7 +75,7 @@ describe.skipIf(!hasChromium)('the results of evaluations in a chat', () => {
       expect(await textsOf(view, 'section > h3')).toEqual(['exact', 'judge.score', 'tone.score']);
       const [exact, judge, tone] = await textsOf(view, 'section');
       expect(exact).toBe(
-        'exact Run 1 50% (37.7 to 62.3) of 60 passed Run 2 90% (79.9 to 95.3) of 60 passed 30 better, 6 worse, 24 same, p < 0.001, p_holm < 0.001 better: +40 points (+21.8 to +55.4) on 60 rows; 6 rows always passed before and never now',
+        'exact Run 1 50% (37.7 to 62.3) of 60 passed Run 2 90% (79.8 to 95.3) of 60 passed 30 better, 6 worse, 24 same, p < 0.001, p_holm < 0.001 better: +40 points (+21.8 to +55.4) on 60 rows; 6 rows always passed before and never now',
       );
       expect(judge).toContain(
         'mean 0.475 (0.402 to 0.545) of 60, judge: not calibrated from 0 to 0.95; quartiles 0.238 / 0.475 / 0.713',
@@ -186,7 +186,7 @@ describe.skipIf(!hasChromium)('the results of evaluations in a chat', () => {
     await says(view, '2 of 2 runs shown.');
     const [newest] = await textsOf(view, 'tbody tr');
     expect(newest).toMatch(
-      /complete helper Think \{question\} 60 predictions, 600 tokens, judges 1,200 tokens, mean latency \S+ s exact 90% \(79.9 to 95.3\) of 60 passed judge.score mean 0.525 of 60, judge: not calibrated$/,
+      /complete helper Think \{question\} 60 predictions, 600 tokens, judges 1,200 tokens exact 90% \(79.8 to 95.3\) of 60 passed judge.score mean 0.525 of 60, judge: not calibrated$/,
     );
     await view.locator('tbody input').first().focus();
     for (const key of ['Space', 'Tab', 'Tab', 'Space']) await page.keyboard.press(key);
