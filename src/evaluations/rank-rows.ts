@@ -186,15 +186,14 @@ export function toShownRow({ row, changes }: RankedRow, runIds: readonly string[
   };
 }
 
-/** Cuts outputs; where this would leave nothing in which they differ, their common beginning is cut too. */
+/** Cuts the outputs of several runs. Where one is too long, all lose the beginning that they have in common. */
 function cutOutputs(outputs: readonly unknown[], maxChars: number): unknown[] {
   const cut = outputs.map((output) => cutValue(output, maxChars));
-  const shortened = withoutCommonBeginning(outputs).map((output, index) => {
+  if (cut.every((output, index) => output === outputs[index])) return cut;
+  return withoutCommonBeginning(outputs).map((output, index) => {
     const missing = String(outputs[index]).length - String(output).length;
     return missing > 0 ? cutValue(`${output}…[+${missing} characters]`, maxChars) : cut[index];
   });
-  const beginnings = cut.map((output) => (typeof output === 'string' ? output.slice(0, maxChars) : output));
-  return new Set(beginnings).size < new Set(outputs).size ? shortened : cut;
 }
 
 function inputsOf({ datasetRow }: ResultRow, cut: (value: unknown) => unknown): Record<string, unknown> | undefined {
