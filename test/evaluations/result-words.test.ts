@@ -41,8 +41,8 @@ describe('withoutCommonBeginning', () => {
   it('shortens a long beginning that all texts share, and nothing else', () => {
     const beginning = 'The capital of the country that you asked for is ';
     expect(withoutCommonBeginning([`${beginning}Oslo.`, `${beginning}Bergen.`, null])).toEqual([
-      'The capital …ked for is Oslo.',
-      'The capital …ked for is Bergen.',
+      'The capital …sked for is Oslo.',
+      'The capital …sked for is Bergen.',
       null,
     ]);
     for (const texts of [[beginning, beginning], ['Is it Oslo?', 'Is it Bergen?'], [`${beginning}Oslo.`, 'Oslo.'], []])
