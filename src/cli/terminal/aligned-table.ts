@@ -97,7 +97,12 @@ function paintVerdict(verdict: string): string {
 /** Cuts a text to a width, with an ellipsis. */
 export function cut(text: string, width: number): string {
   const { index, ellipsed, truncated } = truncate(text, { limit: width, ellipsis, ellipsisWidth: 1 });
-  return truncated ? `${text.slice(0, index)}${ellipsed ? ellipsis : ''}` : text;
+  if (!truncated) return text;
+  const end = ellipsed ? ellipsis : '';
+  let kept = text.slice(0, index);
+  // The package keeps one character too many after characters like an ellipsis.
+  while (widthOf(kept + end) > width) kept = kept.replace(/.$/su, '');
+  return kept + end;
 }
 
 /** Returns the number of columns that a text takes on a terminal. */

@@ -13,6 +13,13 @@ describe('alignTables', () => {
     );
   });
 
+  it('cuts values that have an ellipsis', () => {
+    const value = `This is…l of Poland? ${'x'.repeat(150)}`;
+    expect(alignTables(lines('a\tb\tc', `${'y'.repeat(90)}\t${value}\t1`), 120)).toBe(
+      lines(`a${' '.repeat(91)}b${' '.repeat(26)}c`, `${'y'.repeat(90)}  This is…l of Poland? xxx…  1`),
+    );
+  });
+
   it('colors better and worse in verdicts, on a terminal that shows colors', () => {
     const text = lines(
       'exact: better: +75 points (+18.2 to +92.8) on 8 rows',
