@@ -1,4 +1,4 @@
-// Draws assets/icon.png and assets/icon-32.png: the wires of a heddle with their eyes, and one thread that goes through.
+// Draws assets/icon.png, assets/icon-32.png and the mark of the pages: the wires of a heddle with their eyes, and one thread that goes through.
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { crc32, deflateSync } from 'node:zlib';
@@ -95,3 +95,17 @@ mkdirSync(join(root, 'assets'), { recursive: true });
 writeFileSync(join(root, 'assets/icon.png'), png(512));
 // Every result of the server carries it, so it is as small as it can be.
 writeFileSync(join(root, 'assets/icon-32.png'), png(32, smallPalette));
+
+/** Returns the drawing as SVG for small sizes: with thicker lines, and without every other wire. */
+function svg() {
+  const hex = (color) => `#${Buffer.from(color).toString('hex')}`;
+  const xs = Array.from({ length: 25 }, (_, index) => 50 + (412 / 24) * index);
+  const strand = `M${xs.map((x) => `${Math.round(x)} ${Math.round(threadAt(x))}`).join('L')}`;
+  const shown = wires.filter((_, index) => index % 2 === 0);
+  const front = shown.filter((x) => x > 256).map((x) => `M${x} 212a27 44 0 0 1 0 88`);
+  const behind = shown.map((x) => `M${x} 80v132a27 44 0 0 0 0 88v132m0-132a27 44 0 0 0 0-88`);
+  const path = (d, color, width) => `<path d="${d}" stroke="${hex(color)}" stroke-width="${width}"/>`;
+  return `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 512 512" fill="none"><title>heddle</title><rect x="8" y="8" width="496" height="496" rx="96" fill="${hex(ground)}"/>${path(behind.join(''), wire, 24)}${path(strand, thread, 32)}${path(front.join(''), wire, 24)}</svg>\n`;
+}
+
+writeFileSync(join(root, 'src/board/view/shared/mark.svg'), svg());

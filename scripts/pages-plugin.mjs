@@ -60,6 +60,7 @@ async function bundled(file) {
     metafile: true,
     plugins: [parserOnly],
     charset: 'utf8',
+    loader: { '.svg': 'dataurl' },
     // Short names for what is private to packages, and for the state of the page; _meta is a member of results.
     mangleProps:
       /^_|^(is(Alone|Asking|Busy|Chat|Current|Guided|Keeping|List|LoadingMore|Rereading|Selected|Writing|Written)|has(Next|SingleKeys)|can(Retry|Write)|load(Further|Given|More|Wholes?)|toggle(Guidelines|List|Selection)|setCurrent|announce(Failure)?|writeOrAsk|callTool|tellModel|keptSentence|takeBack|moveActive|cards|wholes|asOf|on(Give|Type)|setSize|reread|addField|draft)$|Nonspace|Offset$|^(currentLine|closeUnmatchedBlocks|partiallyConsumedTab|acceptsLines|canContain|last(LineLength|MatchedContainer)|inlineParser|allClosed|oldtip|refmap|(num|orig)delims|can_(open|close)|(remove|handle|previous)(Delim|Bracket)\w*|processEmphasis|parse(Link|Close|Open|Back|Auto|Html|Ref|Ent|Inl|New|Bang|Str)\w*|delimiters|brackets|incorporateLine|finalize|entering|addChild|addLine|indented|subject|bulletChar|processInlines|insertAfter|unlink|lineNumber|listData|lastComponent|previousComponent|oneChangePerToken|maxEditLength|oldPos)$/,

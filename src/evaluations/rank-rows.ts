@@ -4,6 +4,7 @@ import { cutValue } from '../text/call-values.ts';
 import { disagrees, type ExpectedColumn } from './agreement-with-column.ts';
 import { changeOf, type RowChange, type RowScores, rowChange, rowScores } from './compare-runs.ts';
 import type { ResultRow, RowInRun } from './read-run-results.ts';
+import { withoutCommonBeginning } from './result-words.ts';
 
 /** Maximum number of columns of a row, and of scores, that are shown. */
 const maxColumns = 20;
@@ -167,7 +168,12 @@ export function toShownRow({ row, changes }: RankedRow, runIds: readonly string[
     ...(several && { call_ids: runs.map((run) => run?.call_id ?? null) }),
     ...(inputs && { inputs }),
     ...(several
-      ? { outputs: runs.map((run) => cut(run?.output) ?? null) }
+      ? {
+          outputs: cutOutputs(
+            runs.map((run) => run?.output ?? null),
+            maxChars,
+          ),
+        }
       : first?.output !== undefined && { output: cut(first.output) }),
     scores: Object.fromEntries(
       names.map((name) => [name, several ? runs.map((run) => scoreOf(run, name) ?? null) : scoreOf(first, name)]),
@@ -178,6 +184,16 @@ export function toShownRow({ row, changes }: RankedRow, runIds: readonly string[
       ? runs.some((run) => run?.error) && { errors: runs.map((run) => run?.error ?? null) }
       : first?.error && { error: first.error }),
   };
+}
+
+/** Cuts the outputs of several runs. Where one is too long, all lose the beginning that they have in common. */
+function cutOutputs(outputs: readonly unknown[], maxChars: number): unknown[] {
+  const cut = outputs.map((output) => cutValue(output, maxChars));
+  if (cut.every((output, index) => output === outputs[index])) return cut;
+  return withoutCommonBeginning(outputs).map((output, index) => {
+    const missing = String(outputs[index]).length - String(output).length;
+    return missing > 0 ? cutValue(`${output}…[+${missing} characters]`, maxChars) : cut[index];
+  });
 }
 
 function inputsOf({ datasetRow }: ResultRow, cut: (value: unknown) => unknown): Record<string, unknown> | undefined {

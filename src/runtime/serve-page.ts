@@ -26,6 +26,8 @@ export function contentPolicy(html: string): string {
     `script-src ${hashOf('script')}`,
     `style-src ${hashOf('style')}`,
     "connect-src 'self'",
+    // The mark is in the style.
+    'img-src data:',
     "base-uri 'none'",
     "form-action 'none'",
     "frame-ancestors 'none'",

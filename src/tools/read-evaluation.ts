@@ -18,7 +18,17 @@ import {
   unknownRun,
   withFigures,
 } from '../evaluations/read-run-results.ts';
-import { comparisonSentence, renderFigures, renderRuns, renderRunTable } from '../evaluations/render-runs.ts';
+import { renderFigures, renderRuns, renderRunTable } from '../evaluations/render-runs.ts';
+import {
+  changeWords,
+  comparisonColumns,
+  comparisonNote,
+  comparisonWords,
+  isProbability,
+  probabilityWords,
+  scoreWords,
+  withoutCommonBeginning,
+} from '../evaluations/result-words.ts';
 import { figuresOf, type RunFigures } from '../evaluations/score-figures.ts';
 import { withSdkRuns } from '../evaluations/sdk-runs.ts';
 import { requireColumn, type Slice, slice, sliceRows } from '../evaluations/slice-rows.ts';
@@ -82,8 +92,6 @@ const output = z.object({
 /** The result of read_evaluation: runs with their rows, or a list of runs. */
 export type EvaluationResult = z.output<typeof output>;
 
-const comparisonNote =
-  'Passed or a higher number counts as better; 95 % intervals in brackets. p: exact McNemar test, for numbers the sign test; p_holm is corrected for several scorers. From 0.05 on the difference could be chance.';
 const changedRowsNote = 'Rows that did not change are left out; only "worst" returns them too.';
 
 export const readEvaluationTool = defineTool({
@@ -338,16 +346,16 @@ function renderComparison(
   const others = other_rows === undefined ? '' : `, ${other_rows} more in one of them only`;
   const heading = `${placeOf(run_id, runs)} against ${placeOf(baseline, runs)}: ${pluralize(shared_rows, 'shared row')}${others}.`;
   if (scorers.length === 0) return heading;
-  const hasLabels = scorers.some(({ changed }) => changed !== undefined);
-  const hasSeveral = scorers.some(({ p_holm }) => p_holm !== undefined);
-  const lines = scorers.map(({ scorer, better, worse, same, changed, p, p_holm, verdict }) => {
-    const tests = [p ?? '', ...(hasSeveral ? [p_holm ?? ''] : [])];
-    return [cell(scorer), better, worse, same, ...(hasLabels ? [changed ?? ''] : []), ...tests, verdict].join('\t');
+  const columns = comparisonColumns.filter((column) => scorers.some((each) => each[column] !== undefined));
+  const lines = scorers.map(({ scorer, verdict, ...counts }) => {
+    const cells = columns.map((column) => {
+      const value = counts[column] ?? '';
+      return value !== '' && isProbability(column) ? probabilityWords(value) : value;
+    });
+    return [cell(scorer), ...cells, verdict].join('\t');
   });
-  const tests = ['p', ...(hasSeveral ? ['p_holm'] : [])];
-  const columns = ['scorer', 'better', 'worse', 'same', ...(hasLabels ? ['changed'] : []), ...tests, 'verdict'];
-  const sentences = scorers.map((each) => `${cell(each.scorer)}: ${comparisonSentence(each)}`);
-  return [heading, ...sentences, columns.join('\t'), ...lines].join('\n');
+  const sentences = scorers.map((each) => `${cell(each.scorer)}: ${comparisonWords(each)}`);
+  return [heading, ...sentences, ['scorer', ...columns, 'verdict'].join('\t'), ...lines].join('\n');
 }
 
 /** Returns a class as a cell; numbers and truth values are not taken for text. */
@@ -385,13 +393,16 @@ function tableRow({
   changes,
   ...rest
 }: ShownRow): Record<string, unknown> {
-  const named = Object.entries(scores).map(([name, value]) => [`score ${name}`, value]);
   const { output, outputs, ...others } = rest;
+  const named = Object.entries(scores).map(([name, value]) => {
+    const words = changeWords((outputs ? (value as unknown[]) : [value]).map((each) => scoreWords(each)));
+    return [`score ${name}`, typeof value === 'number' ? Number(words) : words];
+  });
   return {
     call_id,
     ...inputs,
     ...(output !== undefined && { output }),
-    ...(outputs && { outputs }),
+    ...(outputs && { outputs: withoutCommonBeginning(outputs) }),
     ...Object.fromEntries(named),
     ...(changes && {
       changes: Object.entries(changes)

@@ -10,7 +10,10 @@ import {
   withWholes,
 } from '../../src/board/view/evaluation/evaluation-state.ts';
 import { cutPaths, outcomesOf } from '../../src/board/view/evaluation/row-outcomes.ts';
+import { Formats } from '../../src/board/view/shared/theme.ts';
 import { connecting } from '../../src/board/view/shared/view.ts';
+import { compareScores } from '../../src/evaluations/compare-runs.ts';
+import { comparisonWords, figureWords, statusWords, usageWords } from '../../src/evaluations/result-words.ts';
 import type { EvaluationResult } from '../../src/tools/read-evaluation.ts';
 
 const connected: EvaluationState = { ...connecting, ...noResults };
@@ -102,6 +105,38 @@ describe('the outcomes of a row', () => {
           ['constructor', 2],
         ]),
       },
+    ]);
+  });
+});
+
+describe('the words of a result', () => {
+  it("are the same on a page and in a terminal, besides the numbers of the reader's language", () => {
+    const figures = { scorer: 'exact', n: 1200, pass_rate: 0.4385, interval: [0.4107, 0.46666] as [number, number] };
+    expect(figureWords(figures)).toBe('43.85% (41.1 to 46.7) of 1200 passed');
+    expect(figureWords(figures, new Formats({ locale: 'en-GB' }))).toBe('43.85% (41.1 to 46.7) of 1,200 passed');
+    expect(figureWords(figures, new Formats({ locale: 'de-DE' }))).toBe('43,85\u00a0% (41,1 to 46,7) of 1.200 passed');
+    const mean = { scorer: 'stars', n: 12, mean: 0.45678, interval: [-0.0001234, 1234.5678] as [number, number] };
+    for (const formats of [undefined, new Formats({ locale: 'en' })])
+      expect(figureWords(mean, formats).replace(',', '')).toBe('mean 0.457 (-0.000123 to 1234.568) of 12');
+    const [comparison] = compareScores([[new Map([['exact', true]]), new Map([['exact', false]])]]);
+    for (const formats of [undefined, new Formats({ locale: 'en' })])
+      expect(comparisonWords(comparison!, formats)).toMatch(
+        /^could be chance: -100 points \(-100 to \+\d+\.\d\) on 1 row;/,
+      );
+    const run = {
+      run_id: 'r',
+      status: 'running',
+      completed: 2,
+      total: 4,
+      predictions: 2,
+      errors: 1,
+      latency_seconds: 0.5,
+    };
+    expect(statusWords(run)).toBe('running (2 of 4 predictions)');
+    expect(usageWords(run, new Formats({ locale: 'de' }))).toEqual([
+      '2 predictions',
+      '1 of them failed',
+      'mean latency 0,5 s',
     ]);
   });
 });

@@ -94,6 +94,7 @@ describe('heddle board', () => {
       `script-src ${hashOf('script')}`,
       `style-src ${hashOf('style')}`,
       "connect-src 'self'",
+      'img-src data:',
       "base-uri 'none'",
       "form-action 'none'",
       "frame-ancestors 'none'",

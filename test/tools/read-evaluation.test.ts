@@ -110,7 +110,7 @@ describe('read_evaluation', () => {
     expect(rest).toEqual({ offset: 0, next_offset: 2, total: 8, now: expect.stringMatching(/^2\d{3}-.*Z$/) });
     expect(text).toContain(`run ${after} complete, evaluation quality, model org/helper, prompt "Answer {question}"`);
     expect(text).toContain('exact\t87.5% (52.9 to 97.8) of 8 passed');
-    expect(text).toContain('judge.score\tmean 3.7143 (3.143 to 4) of 7 (2×1 4×6), 1 without a score');
+    expect(text).toContain('judge.score\tmean 3.714 (3.143 to 4) of 7 (2×1 4×6), 1 without a score');
     expect(text).toContain('2 rows of 8 from offset 0. More follow: next_offset 2.');
     expect(text).toContain('only after');
   });
@@ -153,7 +153,7 @@ describe('read_evaluation', () => {
       },
     ]);
     expect(note).toBe(
-      'Passed or a higher number counts as better; 95 % intervals in brackets. p: exact McNemar test, for numbers the sign test; p_holm is corrected for several scorers. From 0.05 on the difference could be chance. ' +
+      'Passed or a higher number counts as better, and + is better; 95 % intervals in brackets. p: exact McNemar test, for numbers the sign test; p_holm is corrected for several scorers. From 0.05 on the difference could be chance. ' +
         'Rows that did not change are left out; only "worst" returns them too.',
     );
     expect(total).toBe(7);
@@ -170,11 +170,42 @@ describe('read_evaluation', () => {
     });
     expect(text).toContain('run 2 against run 1: 7 shared rows, 2 more in one of them only.');
     expect(text).toContain(
-      'exact: could be chance: 85.7 points better (19.9 to 97.4) on 7 rows; a difference of 37 points would show; 0 rows always passed before and never now',
+      'exact: could be chance: +85.7 points (+19.9 to +97.4) on 7 rows; a difference of 37 points would show; 0 rows always passed before and never now',
     );
     expect(text).toContain('exact\t6\t0\t1\t0.031\t0.063\tcould be chance');
     expect(text).toContain('judge.score\t6\t1\t0\t0.13\t0.13\tcould be chance');
+    expect(text).toMatch(/\tnot passed → passed\t3 → 4\t/);
     expect(text).toContain(note);
+  });
+
+  it('shows the part in which outputs differ, also where it is beyond what is cut off', async () => {
+    const dataset = `weave:///${projectId}/object/d:${'d'.repeat(43)}`;
+    const { evaluation_ref } = await post('evaluations', { name: 'Long outputs', dataset });
+    const [first, second] = await Promise.all(
+      ['Oslo', 'Bergen'].map((city) =>
+        recordRun(
+          evaluation_ref,
+          model,
+          [
+            {
+              inputs: { question: 'long' },
+              output: `${'so '.repeat(100)}${city} it is`,
+              scores: { exact: city === 'Oslo' },
+            },
+          ],
+          false,
+        ),
+      ),
+    );
+    const { rows, text } = await call('read_evaluation', { run_ids: [first, second] });
+    expect(rows[0].outputs).toEqual([
+      'so so so so …so so so so Oslo it is…[+275 characters]',
+      'so so so so …so so so so Bergen it is…[+275 characters]',
+    ]);
+    const wide = await call('read_evaluation', { run_ids: [first, second], max_value_chars: 1000 });
+    expect(wide.rows[0].outputs[0]).toBe(`${'so '.repeat(100)}Oslo it is`);
+    expect(wide.text).toContain('["so so so so …so so so so Oslo it is","so so so so …so so so so Bergen it is"]');
+    expect(text).toContain('Oslo it is…[+275 characters]');
   });
 
   it('compares the two newest finished runs of an evaluation by its name', async () => {

@@ -13,6 +13,8 @@ const minTableWidth = 120;
 const idColumn = /(?:^|_)(?:id|digest|ref|reference)$/;
 /** Name of a column whose values are times of the service. */
 const timeColumn = /(?:^|_)at$/;
+/** Columns that say of runs which is better. */
+const verdictColumn = /^(verdict|changes)$/;
 const ellipsis = '…';
 const cutNote = 'Values with … are cut to fit the width; --json shows them whole.';
 
@@ -51,7 +53,7 @@ export function alignTables(text: string, width: number): string {
       if (cells.length > 1) drawn.push('');
     }
     if (cells.length > 1) table.push(cells);
-    else drawn.push(line);
+    else drawn.push(line.replace(/(?<=: )(better|worse)(?=: [+-]\d)/, paintVerdict));
   }
   endTable();
   if (isCut) drawn.push(cutNote);
@@ -74,7 +76,7 @@ function drawTable(lines: readonly string[][], width: number): { text: string; i
   const shown = columns.map((column) => column.cells.map((text) => cut(text, column.width)));
   const [head, ...body] = lines.map((_, row) =>
     columns
-      .map((column, at) => pad(shown[at]![row]!, column))
+      .map((column, at) => paintVerdicts(names[at]!, pad(shown[at]![row]!, column)))
       .join(gap)
       .trimEnd(),
   );
@@ -96,15 +98,30 @@ export function drawRecord(entries: readonly (readonly [name: string, value: unk
         .split('\n')
         .flatMap((line) => wrapAnsi(escapeInvisible(line), valueWidth, { hard: true }).split('\n'));
       const cutName = cut(name, nameWidth);
-      return `${paint('bold', cutName)}${' '.repeat(nameWidth - widthOf(cutName))}${gap}${lines.join(indent)}`.trimEnd();
+      const shownLines = paintVerdicts(name, lines.join(indent));
+      return `${paint('bold', cutName)}${' '.repeat(nameWidth - widthOf(cutName))}${gap}${shownLines}`.trimEnd();
     })
     .join('\n');
+}
+
+/** Colors better and worse in the cells of a column as the page of results does. */
+function paintVerdicts(column: string, text: string): string {
+  return verdictColumn.test(column) ? text.replace(/\b(better|worse)\b/g, paintVerdict) : text;
+}
+
+function paintVerdict(verdict: string): string {
+  return paint(verdict === 'better' ? 'green' : 'red', verdict);
 }
 
 /** Cuts a text to a width, with an ellipsis. */
 export function cut(text: string, width: number): string {
   const { index, ellipsed, truncated } = truncate(text, { limit: width, ellipsis, ellipsisWidth: 1 });
-  return truncated ? `${text.slice(0, index)}${ellipsed ? ellipsis : ''}` : text;
+  if (!truncated) return text;
+  const end = ellipsed ? ellipsis : '';
+  let kept = text.slice(0, index);
+  // The package keeps one character too many after characters like an ellipsis.
+  while (widthOf(kept + end) > width) kept = kept.replace(/.$/su, '');
+  return kept + end;
 }
 
 /** Returns the number of columns that a text takes on a terminal. */

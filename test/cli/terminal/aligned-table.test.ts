@@ -14,6 +14,35 @@ describe('alignTables', () => {
     );
   });
 
+  it('cuts values that have an ellipsis', () => {
+    const value = `This is…l of Poland? ${'x'.repeat(150)}`;
+    expect(alignTables(lines('a\tb\tc', `${'y'.repeat(90)}\t${value}\t1`), 120)).toBe(
+      lines(`a${' '.repeat(91)}b${' '.repeat(26)}c`, `${'y'.repeat(90)}  This is…l of Poland? xxx…  1`),
+    );
+  });
+
+  it('colors better and worse in verdicts, on a terminal that shows colors', () => {
+    const text = lines(
+      'exact: better: +75 points (+18.2 to +92.8) on 8 rows',
+      'scorer\tbetter\tverdict',
+      'exact\t6\tbetter',
+      'tone\t0\tcould be chance',
+    );
+    const list = lines('question\tchanges', `${'Is it better? '.repeat(9)}\texact worse, tone better`);
+    const draw = (isTTY: boolean, environment: object): string =>
+      withInvocation({ stdout: { isTTY }, environment } as unknown as Invocation, () =>
+        lines(alignTables(text, 80), alignTables(list, 80)),
+      );
+    const colored = draw(true, {});
+    const plain = draw(false, {});
+    expect(colored).toContain('exact: \u001b[32mbetter\u001b[39m: +75 points');
+    expect(colored).toContain('\nexact        6  \u001b[32mbetter\u001b[39m\ntone         0  could be chance\n');
+    expect(colored).toContain('exact \u001b[31mworse\u001b[39m, tone \u001b[32mbetter\u001b[39m');
+    expect(colored.split('\u001b[39m')).toHaveLength(5);
+    expect(plain).not.toContain('\u001b');
+    expect(draw(true, { NO_COLOR: '1' })).toBe(plain);
+  });
+
   it('cuts ids first and then the widest columns, but the first and short values never', () => {
     const names = 'name\tcall_id\tquestion\tanswer\tscore short';
     const text = lines(names, `${'x'.repeat(20)}\t${'i'.repeat(30)}\t${'q'.repeat(90)}\t${'a'.repeat(15)}\ttrue`);

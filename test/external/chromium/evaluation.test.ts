@@ -64,23 +64,25 @@ describe.skipIf(!hasChromium)('the results of evaluations in a chat', () => {
       expect(await page.evaluate('chat.client.getNegotiatedProtocolVersion()')).toBe(version);
       await says(view, '50 of 60 rows shown.');
       expect(await view.locator('h1').innerText()).toBe('quality');
+      // A chat has its own header.
+      expect(await view.locator('.brand').count()).toBe(0);
       const cards = await textsOf(view, '.run');
       expect(cards).toHaveLength(2);
       expect(cards[0]).toMatch(
-        /^Run 1, the baseline complete Model helper Prompt Guess \{question\} Started .* Predictions 60 Tokens 600 Tokens of judges 1,200 Mean latency \S+s Id /,
+        /^Run 1 complete Model helper Prompt Guess \{question\} Started .* Predictions 60 Tokens 600 Tokens of judges 1,200 Mean latency \S+s Id /,
       );
       expect(cards[1]).toContain('Prompt Think {question}');
       expect(await textsOf(view, 'section > h3')).toEqual(['exact', 'judge.score', 'tone.score']);
       const [exact, judge, tone] = await textsOf(view, 'section');
       expect(exact).toBe(
-        'exact Run 1, the baseline 50% (37.74% to 62.26%) of 60 passed Run 2 90% (79.85% to 95.34%) of 60 passed 30 better, 24 same, 6 worse: better (p < 0.001) difference +40% (+21.76% to +55.36%) 6 rows always passed before and never now',
+        'exact Run 1 50% (37.7 to 62.3) of 60 passed Run 2 90% (79.8 to 95.3) of 60 passed 30 better, 6 worse, 24 same, p < 0.001, p_holm < 0.001 better: +40 points (+21.8 to +55.4) on 60 rows; 6 rows always passed before and never now',
       );
       expect(judge).toContain(
         'mean 0.475 (0.402 to 0.545) of 60, judge: not calibrated from 0 to 0.95; quartiles 0.238 / 0.475 / 0.713',
       );
-      expect(judge).toContain('60 better, 0 same, 0 worse: better (p < 0.001)');
+      expect(judge).toContain('60 better, 0 worse, 0 same, p < 0.001, p_holm < 0.001 better: +0.05 ');
       expect(tone).toBe(
-        'tone.score Run 1, the baseline 60 values, judge: not calibrated curt 60 Run 2 60 values, judge: not calibrated kind 60 0 better, 60 changed, 0 same, 0 worse: labels differ',
+        'tone.score Run 1 60 values, judge: not calibrated curt 60 Run 2 60 values, judge: not calibrated kind 60 0 better, 0 worse, 0 same, 60 changed labels differ on 60 rows',
       );
       // The largest losses come first.
       expect((await textsOf(view, '.rows > li')).slice(0, 1)).toEqual([
@@ -138,7 +140,7 @@ describe.skipIf(!hasChromium)('the results of evaluations in a chat', () => {
     };
     await says(view, /rows shown/);
     const [agreement] = (await textsOf(view, 'section')).filter((text) => text.startsWith('Agreement'));
-    expect(agreement).toMatch(/^Agreement of exact with liked, run 1, the baseline 100% of 60 rows agree, kappa 1\. /);
+    expect(agreement).toMatch(/^Agreement of exact with liked, run 1 100% of 60 rows agree, kappa 1\. /);
     expect(await textsOf(view, 'section:has(.scroll) td')).toEqual(expect.arrayContaining(['30', '0', '0', '30']));
     await view.locator('.row-title').first().click();
     await view.locator('.values').first().waitFor();
@@ -184,7 +186,7 @@ describe.skipIf(!hasChromium)('the results of evaluations in a chat', () => {
     await says(view, '2 of 2 runs shown.');
     const [newest] = await textsOf(view, 'tbody tr');
     expect(newest).toMatch(
-      /complete helper Think \{question\} 60 predictions, 600 tokens, judges 1,200 tokens exact 90% \(79.85% to 95.34%\) of 60 passed judge.score mean 0.525 of 60, judge: not calibrated$/,
+      /complete helper Think \{question\} 60 predictions, 600 tokens, judges 1,200 tokens exact 90% \(79.8 to 95.3\) of 60 passed judge.score mean 0.525 of 60, judge: not calibrated$/,
     );
     await view.locator('tbody input').first().focus();
     for (const key of ['Space', 'Tab', 'Tab', 'Space']) await page.keyboard.press(key);
@@ -222,7 +224,7 @@ describe.skipIf(!hasChromium)('the results of evaluations in a chat', () => {
     const { run_id } = await progress();
     const { board: view } = await openResults({ run_ids: [run_id] });
     await says(view, '2 of 2 rows shown.');
-    expect((await textsOf(view, '.run-status'))[0]).toBe('running: 2 of 4 done');
+    expect((await textsOf(view, '.run-status'))[0]).toBe('running (2 of 4 predictions)');
     expect(await view.locator('progress').getAttribute('max')).toBe('4');
     expect((await textsOf(view, '.problem'))[0]).toContain('1 run not finished');
     await view.locator('.row-title').first().click();
@@ -242,16 +244,16 @@ describe.skipIf(!hasChromium)('the results of evaluations in a chat', () => {
     expect(status).toBe('complete with 1 error');
     const { board: view } = await openResults({ run_ids: [runs.baseline, run_id], only: 'failed' });
     await says(view, /rows? shown/);
-    expect((await textsOf(view, '.run'))[1]).toContain('Predictions 4, 1 failed');
+    expect((await textsOf(view, '.run'))[1]).toContain('Predictions 4, 1 of them failed');
     expect(await textsOf(view, 'p.quiet-line')).toContain(
-      'Run 2 and run 1 share 4 rows; 56 more are in one of them only.',
+      'Run 2 against run 1: 4 shared rows, 56 more in one of them only.',
     );
     const row = rowOf(view, 'row 3:');
     expect(await row.innerText()).toContain('Row <b>3</b> is refused');
     expect(await row.innerText()).toMatch(/exact\s*passed → no score/);
     await row.locator('.row-title').click();
     expect(await row.locator('.problem').innerText()).toContain('Row <b>3</b> is refused');
-    expect(await view.locator('.rows b:not(.mark)').count()).toBe(0);
+    expect(await view.locator('.rows b:not(.change)').count()).toBe(0);
     expect(await accessibilityFindings(view)).toEqual([]);
   });
 
@@ -261,7 +263,7 @@ describe.skipIf(!hasChromium)('the results of evaluations in a chat', () => {
     });
     await says(view, /rows shown/);
     const [exact, judge] = await textsOf(view, 'section');
-    expect(exact).toContain('50 % (37,74 % to 62,26 %) of 60 passed');
+    expect(exact).toContain('50 % (37,7 to 62,3) of 60 passed');
     expect(judge).toContain('mean 0,475 (0,402 to 0,545) of 60');
     expect((await textsOf(view, '.run dl'))[0]).toMatch(/Started \d\d\.\d\d\.\d{4}, \d\d:\d\d:\d\d/);
   });
@@ -352,7 +354,7 @@ describe.skipIf(!hasChromium)('heddle evaluation with --open', () => {
     const view = views.find(({ name }) => name === 'evaluation')!;
     expect(calls.at(-1)).toBe(JSON.stringify(view.firstCall({ run_ids: runIds })));
     expect(await textsOf(page, 'section')).toEqual([
-      'names_the_capital Run 1, the baseline 25% (7.15% to 59.07%) of 8 passed Run 2 100% (67.56% to 100%) of 8 passed 6 better, 2 same, 0 worse: better (p 0.031) difference +75% (+18.23% to +92.85%) 0 rows always passed before and never now',
+      'names_the_capital Run 1 25% (7.1 to 59.1) of 8 passed Run 2 100% (67.6 to 100) of 8 passed 6 better, 0 worse, 2 same, p 0.031 better: +75 points (+18.2 to +92.8) on 8 rows; 0 rows always passed before and never now',
     ]);
     const folder = process.env.HEDDLE_SCREENSHOTS;
     if (folder) mkdirSync(join(folder, 'docs'), { recursive: true });
@@ -382,6 +384,7 @@ describe.skipIf(!hasChromium)('heddle evaluation with --open', () => {
     const page = await context.newPage();
     await page.goto(url);
     await says(page, '6 of 6 rows shown.');
+    expect(await page.locator('.brand').innerText()).toBe('heddle');
     await page.getByRole('button', { name: 'All runs of quality' }).click();
     await says(page, '2 of 2 runs shown.');
   });

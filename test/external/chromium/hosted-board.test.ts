@@ -89,6 +89,10 @@ describe.skipIf(!hasChromium)('heddle service start --board in a browser', () =>
     await page.goto(`${url}/board/?project=demo%2Fsupport&queue=support-triage`);
     const login = page.getByRole('button', { name: 'Log in' });
     await login.waitFor();
+    expect(await page.locator('.brand').innerText()).toBe('heddle');
+    expect(
+      await page.evaluate("getComputedStyle(document.querySelector('.brand'), '::before').backgroundImage"),
+    ).toMatch(/^url\("data:image\/svg/);
     expect(await accessibilityFindings(page)).toEqual([]);
     await page.locator('input[name=name]').fill('bea');
     await page.locator('input[name=password]').fill('wrong');

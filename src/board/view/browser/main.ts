@@ -1,8 +1,8 @@
 import { type ComponentChild, h } from 'preact';
 import { boardPage } from '../review/board-page.ts';
 import type { Board } from '../review/review-board.ts';
+import { brand } from '../shared/brand.ts';
 import { connectToBoardServer } from '../shared/browser-host.ts';
-import { mark } from '../shared/mark.ts';
 import { BrowserBoard } from './browser-board.ts';
 import { HostedConnection } from './hosted-connection.ts';
 import { PersonBar } from './person-bar.ts';
@@ -15,10 +15,9 @@ const connection = location.pathname.startsWith('/board') ? new HostedConnection
 function page(board: Board): ComponentChild[] {
   const { page, queues } = board.state;
   const choice = !page && queues && queueTable(board, queues);
-  const brand = h('span', { class: 'brand' }, mark(), h('b', {}, 'heddle'));
   return [
     connection && h(PersonBar, { board, connection }),
-    ...boardPage(board, { brand, choice, tools: page && h(ProgressTable, { board }) }),
+    ...boardPage(board, { brand: brand(), choice, tools: page && h(ProgressTable, { board }) }),
   ];
 }
 

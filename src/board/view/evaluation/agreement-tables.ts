@@ -16,7 +16,7 @@ export function agreementTables(
   return agreement.map((entry) => {
     const { run_id, scorer, n, percent, kappa, no_kappa, other_classes } = entry;
     const place = runs.findIndex((run) => run.run_id === run_id);
-    const ofRun = runs.length > 1 ? `, ${runName(place, runs.length).toLowerCase()}` : '';
+    const ofRun = runs.length > 1 ? `, ${runName(place).toLowerCase()}` : '';
     const name = plainText(scorer);
     const certainty = kappa === undefined ? `kappa undefined: ${no_kappa}` : `kappa ${formats.number(kappa)}`;
     const more = other_classes === undefined ? '' : ` ${countOf(other_classes, 'rarer value')} left out.`;

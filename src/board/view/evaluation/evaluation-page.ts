@@ -1,13 +1,17 @@
 import { type ComponentChild, h, type TargetedEvent } from 'preact';
 import type { RowChoice } from '../../../evaluations/rank-rows.ts';
+import { comparisonNote } from '../../../evaluations/result-words.ts';
 import type { EvaluationResult } from '../../../tools/read-evaluation.ts';
+import { brand } from '../shared/brand.ts';
 import { button } from '../shared/button.ts';
+import { countOf } from '../shared/labels.ts';
 import { statusLine } from '../shared/view.ts';
 import { plainText, visibleText } from '../shared/visible-text.ts';
 import { agreementTables } from './agreement-tables.ts';
 import { type EvaluationState, evaluationsOf, titleOf } from './evaluation-state.ts';
 import type { EvaluationView } from './evaluation-view.ts';
 import { RowCard } from './row-card.ts';
+import { runName } from './row-outcomes.ts';
 import { runCards } from './run-cards.ts';
 import { runList } from './run-list.ts';
 import { scorerCharts } from './scorer-charts.ts';
@@ -19,9 +23,6 @@ const choices: readonly (readonly [RowChoice, string])[] = [
   ['errors', 'Rows with an error'],
   ['flaky', 'Rows whose trials differ'],
 ];
-
-const note =
-  'Passed or a higher number counts as better; 95 % intervals in brackets. p: exact McNemar test, for numbers the sign test, corrected for several scorers; from 0.05 on the difference could be chance.';
 
 /** Draws the page of the results of evaluations. */
 export function evaluationPage(view: EvaluationView): ComponentChild[] {
@@ -38,7 +39,13 @@ export function evaluationPage(view: EvaluationView): ComponentChild[] {
   );
   const more = { class: 'wide', hidden: page?.next_offset === undefined, disabled: isLoadingMore };
   return [
-    h('header', { class: 'head' }, h('h1', { tabIndex: -1 }, page && visibleText(titleOf(page))), toolbar),
+    h(
+      'header',
+      { class: 'head' },
+      !view.host.isChat && brand(),
+      h('h1', { tabIndex: -1 }, page && visibleText(titleOf(page))),
+      toolbar,
+    ),
     h('div', {}, page && (isList ? [runList(view), warningsOf(page)] : report(page, view.state))),
     h('div', { hidden: !page?.rows }, h('h2', {}, 'Rows'), h('div', { class: 'line toolbar' }, rowChoice(view))),
     h(
@@ -65,9 +72,13 @@ function report(page: EvaluationResult, { formats, expected = '' }: EvaluationSt
   const { runs, comparisons = [], agreement = [] } = page;
   const charts = [...scorerCharts(runs, comparisons, formats), ...agreementTables(agreement, runs, expected, formats)];
   const shared = comparisons.map(({ run_id, shared_rows, other_rows }) => {
-    const name = `Run ${runs.findIndex((run) => run.run_id === run_id) + 1}`;
-    const more = other_rows === undefined ? '' : `; ${formats.number(other_rows)} more are in one of them only`;
-    return h('p', { class: 'quiet-line' }, `${name} and run 1 share ${formats.number(shared_rows)} rows${more}.`);
+    const name = runName(runs.findIndex((run) => run.run_id === run_id));
+    const more = other_rows === undefined ? '' : `, ${formats.number(other_rows)} more in one of them only`;
+    return h(
+      'p',
+      { class: 'quiet-line' },
+      `${name} against run 1: ${countOf(shared_rows, 'shared row', formats)}${more}.`,
+    );
   });
   return [
     runCards(runs, formats),
@@ -75,7 +86,7 @@ function report(page: EvaluationResult, { formats, expected = '' }: EvaluationSt
     h('h2', {}, 'Scores'),
     charts.length === 0 ? h('p', { class: 'reference' }, 'There are no scores.') : charts,
     shared,
-    comparisons.length > 0 && h('p', { class: 'quiet-line' }, note),
+    comparisons.length > 0 && h('p', { class: 'quiet-line' }, comparisonNote),
   ];
 }
 

@@ -1,4 +1,5 @@
 import { type ComponentChild, h } from 'preact';
+import { changeWords, scoreWords, withoutCommonBeginning } from '../../../evaluations/result-words.ts';
 import { button } from '../shared/button.ts';
 import { beginningOf } from '../shared/labels.ts';
 import { PureComponent } from '../shared/pure-component.ts';
@@ -61,13 +62,13 @@ function summary(outcomes: readonly RowOutcome[], { openable: { row }, formats }
   const names = Object.keys(row.scores).filter((name) => !outcomes.some(({ scores }) => isLong(scores.get(name))));
   const scores = names.map((name) => {
     const values = outcomes.map(({ scores: given }) => scoreText(given.get(name), formats));
-    const isSame = values.every((value) => value === values[0]);
     const label = h('span', { class: 'run-name' }, visibleText(name), ' ');
-    return h('li', {}, label, isSame ? values[0] : values.join(' → '), markOf(name, row));
+    return h('li', {}, label, changeWords(values), markOf(name, row));
   });
-  const outputs = outcomes.map(({ output, error }) =>
+  const texts = withoutCommonBeginning(outcomes.map(({ output }) => (output === undefined ? output : textOf(output))));
+  const outputs = outcomes.map(({ error }, index) =>
     error === undefined
-      ? h('p', { class: 'beginning', dir: 'auto' }, outputText(output))
+      ? h('p', { class: 'beginning', dir: 'auto' }, beginningOf(texts[index] ?? 'no output', maxOutputChars))
       : h('p', { class: 'problem' }, beginningOf(error, maxOutputChars)),
   );
   return [sideBySide(outputs), h('ul', { class: 'line scores' }, scores)];
@@ -127,28 +128,21 @@ function isLong(value: unknown): boolean {
 }
 
 function scoreText(value: unknown, formats: Formats): string {
-  if (value === undefined) return 'no score';
-  if (typeof value === 'boolean') return value ? 'passed' : 'not passed';
-  if (typeof value === 'number') return formats.number(value);
-  return beginningOf(String(value), maxScoreChars);
+  return beginningOf(scoreWords(value, formats), maxScoreChars);
 }
 
 function markOf(name: string, { changes = {} }: OpenableRow['row']): ComponentChild {
   const change = new Map(Object.entries(changes)).get(name);
-  return change && [' ', h('b', { class: `mark ${change}` }, `${markSigns.get(change) ?? ''} ${change}`)];
+  return change && [' ', h('b', { class: `change ${change}` }, `${markSigns.get(change) ?? ''} ${change}`)];
 }
 
 function textOf(value: unknown): string {
   return typeof value === 'string' ? value : (JSON.stringify(value) ?? '');
 }
 
-function outputText(output: unknown): string {
-  return output === undefined ? 'no output' : beginningOf(textOf(output), maxOutputChars);
-}
-
 function sideBySide(cells: readonly ComponentChild[]): ComponentChild {
   const nameOf = (index: number): ComponentChild =>
-    cells.length > 1 && h('span', { class: 'run-name' }, runName(index, cells.length));
+    cells.length > 1 && h('span', { class: 'run-name' }, runName(index));
   return h(
     'ol',
     { class: 'side-by-side' },

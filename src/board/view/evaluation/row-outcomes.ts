@@ -61,7 +61,6 @@ export function keyOf(callId: string, path: string): string {
 }
 
 /** Returns the name of a run by its place. */
-export function runName(index: number, count: number): string {
-  if (count === 1) return 'Run';
-  return index === 0 ? 'Run 1, the baseline' : `Run ${index + 1}`;
+export function runName(index: number): string {
+  return `Run ${index + 1}`;
 }

@@ -1,6 +1,6 @@
 import { type ComponentChild, h } from 'preact';
 import type { RunWithFigures } from '../../../evaluations/read-run-results.ts';
-import { countOf } from '../shared/labels.ts';
+import { statusWords } from '../../../evaluations/result-words.ts';
 import type { Formats } from '../shared/theme.ts';
 import { plainText, visibleText } from '../shared/visible-text.ts';
 import { runName } from './row-outcomes.ts';
@@ -11,7 +11,7 @@ export function runCards(runs: readonly RunWithFigures[], formats: Formats): Com
     h(
       'li',
       { class: 'run' },
-      h('h2', {}, runName(index, runs.length)),
+      h('h2', {}, runs.length > 1 ? runName(index) : 'Run'),
       statusOf(run, formats),
       h(
         'dl',
@@ -24,12 +24,9 @@ export function runCards(runs: readonly RunWithFigures[], formats: Formats): Com
 }
 
 /** Shows the status of a run and, while it is running, its progress. */
-export function statusOf({ status, completed, total, error }: RunWithFigures, formats: Formats): ComponentChild {
+export function statusOf(run: RunWithFigures, formats: Formats): ComponentChild {
+  const { status, completed, total, error } = run;
   const isRunning = status === 'running';
-  const text =
-    isRunning && completed !== undefined
-      ? `running: ${formats.number(completed)} of ${total === undefined ? '?' : formats.number(total)} done`
-      : plainText(status);
   const bar =
     isRunning && total !== undefined
       ? h('progress', { max: total, value: completed ?? 0, 'aria-label': 'Predictions done' })
@@ -37,7 +34,7 @@ export function statusOf({ status, completed, total, error }: RunWithFigures, fo
   return h(
     'div',
     { class: 'line run-status', 'data-status': plainText(status) },
-    h('span', {}, text),
+    h('span', {}, plainText(statusWords(run, formats))),
     bar,
     error !== undefined && h('p', { class: 'problem' }, visibleText(error)),
   );
@@ -47,7 +44,7 @@ function factsOf(run: RunWithFigures, formats: Formats): [string, string][] {
   const { model, prompt, started_at, predictions, errors, latency_seconds, run_id } = run;
   const { tokens, cost, judge_tokens, judge_cost } = run;
   const number = (value?: number): string | undefined => (value === undefined ? value : formats.number(value));
-  const failed = errors === undefined ? '' : `, ${number(errors)} failed`;
+  const failed = errors === undefined ? '' : `, ${number(errors)} of them failed`;
   const facts: [string, string | undefined][] = [
     ['Model', model],
     ['Prompt', prompt],
@@ -61,20 +58,4 @@ function factsOf(run: RunWithFigures, formats: Formats): [string, string][] {
     ['Id', run_id],
   ];
   return facts.filter((fact): fact is [string, string] => fact[1] !== undefined);
-}
-
-/** Returns the predictions, tokens, cost and latency of a run in one line. */
-export function usageText(
-  { predictions, errors, tokens, cost, judge_tokens, judge_cost, latency_seconds }: RunWithFigures,
-  formats: Formats,
-): string {
-  return [
-    ...(predictions === undefined ? [] : [countOf(predictions, 'prediction')]),
-    ...(errors === undefined ? [] : [`${formats.number(errors)} failed`]),
-    ...(tokens === undefined ? [] : [`${formats.number(tokens)} tokens`]),
-    ...(cost === undefined ? [] : [`cost ${formats.number(cost)}`]),
-    ...(judge_tokens === undefined ? [] : [`judges ${formats.number(judge_tokens)} tokens`]),
-    ...(judge_cost === undefined ? [] : [`judges cost ${formats.number(judge_cost)}`]),
-    ...(latency_seconds === undefined ? [] : [`${formats.seconds(latency_seconds)} each`]),
-  ].join(', ');
 }

@@ -1,11 +1,11 @@
 import { type ComponentChild, h } from 'preact';
 import type { RunWithFigures } from '../../../evaluations/read-run-results.ts';
+import { figureWords, usageWords } from '../../../evaluations/result-words.ts';
 import { button } from '../shared/button.ts';
 import { plainText, visibleText } from '../shared/visible-text.ts';
 import { runsToCompare, toggleRun } from './evaluation-state.ts';
 import type { EvaluationView } from './evaluation-view.ts';
-import { statusOf, usageText } from './run-cards.ts';
-import { figureText } from './scorer-charts.ts';
+import { statusOf } from './run-cards.ts';
 
 const columns = ['Choose', 'Run', 'Model and prompt', 'Took', 'Scores'];
 
@@ -24,7 +24,7 @@ export function runList(view: EvaluationView): ComponentChild[] {
     view.state.page?.runs.map((run) => runRow(run, view)),
   );
   return [
-    h('p', { class: 'description' }, 'Open a run, or choose two to compare; the older one is the baseline.'),
+    h('p', { class: 'description' }, 'Open a run, or choose two to compare; the older one is run 1.'),
     h('table', { class: 'runs', role: 'table', 'aria-label': 'Runs' }, head, body),
     button('Compare the chosen runs', compare, { class: 'primary', 'aria-disabled': chosen.length !== 2 }),
   ];
@@ -42,7 +42,9 @@ function runRow(run: RunWithFigures, view: EvaluationView): ComponentChild {
     onChange: () => view.update(toggleRun, run_id),
   };
   const open = button(name, () => view.openOther({ run_ids: [run_id] }), { 'aria-label': `Open the run ${name}` });
-  const scores = scorers.map((figures) => h('li', {}, visibleText(figures.scorer), ` ${figureText(figures, formats)}`));
+  const scores = scorers.map((figures) =>
+    h('li', {}, visibleText(figures.scorer), ` ${figureWords(figures, formats)}`),
+  );
   const cells: ComponentChild[][] = [
     [h('input', box)],
     [open, statusOf(run, formats)],
@@ -50,7 +52,7 @@ function runRow(run: RunWithFigures, view: EvaluationView): ComponentChild {
       model !== undefined && h('div', {}, visibleText(model)),
       prompt !== undefined && h('div', { class: 'prompt' }, visibleText(prompt)),
     ],
-    [usageText(run, formats)],
+    [usageWords(run, formats).join(', ')],
     [h('ul', {}, scores)],
   ];
   return h(

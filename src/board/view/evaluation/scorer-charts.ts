@@ -1,15 +1,19 @@
 import { type ComponentChild, h } from 'preact';
-import type { ScorerComparison } from '../../../evaluations/compare-runs.ts';
 import type { RunWithFigures } from '../../../evaluations/read-run-results.ts';
+import {
+  comparisonColumns,
+  comparisonWords,
+  figureWords,
+  isProbability,
+  probabilityWords,
+  scoreWords,
+} from '../../../evaluations/result-words.ts';
 import type { ScorerFigures } from '../../../evaluations/score-figures.ts';
 import type { RunComparison } from '../../../tools/read-evaluation.ts';
-import { countOf, labelOf } from '../shared/labels.ts';
+import { beginningOf } from '../shared/labels.ts';
 import type { Formats } from '../shared/theme.ts';
 import { visibleText } from '../shared/visible-text.ts';
 import { runName } from './row-outcomes.ts';
-
-/** Probability below which its exact value tells a person nothing more. */
-const leastP = 0.001;
 
 interface Scale {
   min: number;
@@ -30,7 +34,7 @@ export function scorerCharts(
       h(
         'li',
         {},
-        runs.length > 1 && h('span', { class: 'run-name' }, runName(index, runs.length)),
+        runs.length > 1 && h('span', { class: 'run-name' }, runName(index)),
         each ? distribution(each, scale, formats) : h('p', { class: 'reference' }, 'no scores'),
         changesOf(name, runs[index]!, comparisons, formats),
       ),
@@ -42,29 +46,6 @@ export function scorerCharts(
       h('ol', { class: 'side-by-side', 'aria-label': 'Runs' }, cells),
     );
   });
-}
-
-/** Returns the figures of a scorer in one line. */
-export function figureText(figures: ScorerFigures, formats: Formats): string {
-  const { n, errors, pass_rate, mean, interval, flaky_rows, judge, corrected } = figures;
-  const count = formats.number(n);
-  const bounds = (format: (value: number) => string): string =>
-    interval ? ` (${interval.map(format).join(' to ')})` : '';
-  const percent = (share: number): string => formats.percent(share);
-  const number = (value: number): string => formats.number(value);
-  const figure =
-    pass_rate !== undefined
-      ? `${percent(pass_rate)}${bounds(percent)} of ${count} passed`
-      : mean !== undefined
-        ? `mean ${number(mean)}${bounds(number)} of ${count}`
-        : `${count} value${n === 1 ? '' : 's'}`;
-  return [
-    figure,
-    ...(corrected ? [`corrected ${percent(corrected.rate)} (${corrected.interval.map(percent).join(' to ')})`] : []),
-    ...(flaky_rows === undefined ? [] : [`${number(flaky_rows)} flaky row${flaky_rows === 1 ? '' : 's'}`]),
-    ...(errors === undefined ? [] : [`${number(errors)} without a score`]),
-    ...(judge === undefined ? [] : [`judge: ${judge}`]),
-  ].join(', ');
 }
 
 function scaleOf(figures: readonly (ScorerFigures | undefined)[]): Scale {
@@ -82,7 +63,7 @@ function distribution(figures: ScorerFigures, scale: Scale, formats: Formats): C
   return h(
     'div',
     {},
-    h('p', { class: 'figure' }, figureText(figures, formats)),
+    h('p', { class: 'figure' }, figureWords(figures, formats)),
     pass_rate !== undefined && bar(pass_rate),
     interval && middle !== undefined && intervalBar(interval, middle, scale),
     pass_rate === undefined && values && histogram(values, formats),
@@ -98,7 +79,7 @@ function bar(share: number, className = 'bar'): ComponentChild {
 function histogram(values: NonNullable<ScorerFigures['values']>, formats: Formats): ComponentChild {
   const largest = Math.max(...values.map(([, count]) => count));
   const lines = values.flatMap(([value, count]) => [
-    h('dt', {}, typeof value === 'number' ? formats.number(value) : labelOf(value)),
+    h('dt', {}, beginningOf(scoreWords(value, formats))),
     h('dd', {}, bar(count / largest), h('span', {}, formats.number(count))),
   ]);
   return h('dl', { class: 'histogram' }, lines);
@@ -139,33 +120,28 @@ function changesOf(
 ): ComponentChild {
   const change = comparisons.find((each) => each.run_id === run_id)?.scorers.find(({ scorer }) => scorer === name);
   if (!change) return undefined;
-  const { better, same, worse, changed = 0, p, p_holm, verdict, difference, interval, lost } = change;
-  const counts: [keyof ScorerComparison, number][] = [
-    ['better', better],
-    ['changed', changed],
-    ['same', same],
-    ['worse', worse],
-  ];
-  const parts = counts.map(([kind, count]) => bar(count, `part ${kind}`));
-  const tested = p_holm ?? p;
-  const chance =
-    tested === undefined ? '' : ` (p ${tested < leastP ? `< ${formats.number(leastP)}` : formats.number(tested)})`;
+  const { difference, interval } = change;
+  const counts = comparisonColumns.filter((column) => !isProbability(column));
+  const parts = counts.map((kind) => bar(change[kind] ?? 0, `part ${kind}`));
   const reach = Math.max(...(interval ?? [0]).map(Math.abs), Math.abs(difference ?? 0));
-  const signed = (value: number): string => {
-    const text = lost === undefined ? formats.number(value) : formats.percent(value);
-    return value > 0 ? `+${text}` : text;
-  };
-  const bounds = interval ? ` (${interval.map(signed).join(' to ')})` : '';
-  const texts = counts
-    .filter(([kind, count]) => kind !== 'changed' || count > 0)
-    .map(([kind, count]) => `${formats.number(count)} ${kind}`);
+  const texts = comparisonColumns.flatMap((column) => {
+    const value = change[column];
+    if (value === undefined) return [];
+    return isProbability(column)
+      ? `${column} ${probabilityWords(value, formats)}`
+      : `${formats.number(value)} ${column}`;
+  });
   return h(
     'div',
     { class: 'changes' },
     h('div', { class: 'stack', 'aria-hidden': 'true' }, parts),
-    h('p', {}, `${texts.join(', ')}: `, h('b', {}, verdict), chance),
-    difference !== undefined && h('p', {}, `difference ${signed(difference)}${bounds}`),
-    lost !== undefined && h('p', {}, `${countOf(lost, 'row', formats)} always passed before and never now`),
+    h('p', {}, texts.join(', ')),
+    h(
+      'p',
+      {},
+      h('b', { class: `change ${change.verdict}` }, change.verdict),
+      comparisonWords(change, formats).slice(change.verdict.length),
+    ),
     interval && intervalBar(interval, difference!, { min: -reach, max: reach }, 0),
   );
 }

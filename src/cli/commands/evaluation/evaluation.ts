@@ -10,7 +10,7 @@ import { findBaseline } from '../../../evaluations/baselines.ts';
 import { exportedTrials } from '../../../evaluations/exported-trials.ts';
 import { findEvaluation, nameInReference } from '../../../evaluations/find-evaluation.ts';
 import { rowChoice } from '../../../evaluations/rank-rows.ts';
-import { comparisonSentence } from '../../../evaluations/render-runs.ts';
+import { comparisonWords } from '../../../evaluations/result-words.ts';
 import type { McpServerOptions } from '../../../mcp/server.ts';
 import type { Progress } from '../../../records/call-context.ts';
 import { derivedName } from '../../../records/derived-name.ts';
@@ -596,7 +596,7 @@ function worseScorers({ comparisons = [] }: Results, runId: string): string[] {
     .flatMap(({ run_id, scorers }) =>
       scorers
         .filter(({ verdict, unscored }) => verdict === 'worse' || unscored !== undefined)
-        .map((each) => `${each.scorer} of ${run_id}: ${comparisonSentence(each)}`),
+        .map((each) => `${each.scorer} of ${run_id}: ${comparisonWords(each)}`),
     );
 }
 

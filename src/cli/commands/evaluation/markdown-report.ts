@@ -1,4 +1,5 @@
-import { comparisonSentence, renderFigures } from '../../../evaluations/render-runs.ts';
+import { renderFigures } from '../../../evaluations/render-runs.ts';
+import { changeWords, comparisonWords, scoreWords } from '../../../evaluations/result-words.ts';
 import { escapeInvisible } from '../../../text/compact-table.ts';
 import { pluralize } from '../../../text/page.ts';
 import { nameOfRow } from './junit-report.ts';
@@ -23,7 +24,7 @@ export function markdownReport(
     return runs.length > 2 ? `${name}, ` : '';
   };
   const sentences = comparisons.flatMap(({ run_id, scorers }) =>
-    scorers.map((each) => `- ${pairOf(run_id)}${code(each.scorer)}: **${comparisonSentence(each)}**`),
+    scorers.map((each) => `- ${pairOf(run_id)}${code(each.scorer)}: **${comparisonWords(each)}**`),
   );
   const scorers = [...new Set(runs.flatMap((run) => run.scorers.map(({ scorer }) => scorer)))];
   const figures = scorers.map((name) => [
@@ -53,7 +54,7 @@ export function markdownReport(
     Object.entries(row.scores)
       .map(
         ([name, value]) =>
-          `${code(name)} ${(runs.length > 1 ? (value as unknown[]) : [value]).map(valueCell).join(' → ')}`,
+          `${code(name)} ${changeWords((runs.length > 1 ? (value as unknown[]) : [value]).map((score) => code(scoreWords(score))))}`,
       )
       .join('<br>'),
   ]);
@@ -89,12 +90,6 @@ function runName(index: number, count: number, hasBaseline: boolean): string {
 
 function figuresCell(figures: Parameters<typeof renderFigures>[0] | undefined): string {
   return figures === undefined ? '' : code(renderFigures(figures));
-}
-
-function valueCell(value: unknown): string {
-  return value === null || value === undefined
-    ? 'none'
-    : code(typeof value === 'string' ? value : JSON.stringify(value));
 }
 
 function table(columns: readonly string[], lines: readonly (readonly string[])[]): string[] {

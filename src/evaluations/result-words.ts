@@ -1,0 +1,142 @@
+import { rounded } from '../core/statistics/rounded.ts';
+import type { ScorerComparison } from './compare-runs.ts';
+import type { RunWithFigures } from './read-run-results.ts';
+import type { ScorerFigures } from './score-figures.ts';
+
+/** Writes numbers for a reader; a page writes them as its reader's language does. */
+export interface NumberFormats {
+  number(value: number): string;
+  /** Writes a share from 0 to 1 as a percentage. */
+  percent(share: number): string;
+}
+
+/** Digits after the decimal point, and digits in all of a smaller number. */
+const digits = 3;
+
+/** Writes numbers for terminals and models. */
+const plainFormats: NumberFormats = {
+  number: (value) => String(Math.abs(value) < 1 ? Number(value.toPrecision(digits)) : rounded(value, digits)),
+  percent: (share) => `${rounded(100 * share, 2)}%`,
+};
+
+/** Probability below which its exact value tells a reader nothing more. */
+const leastP = 0.001;
+
+/** The columns of a comparison in their order, with the members that they show. */
+export const comparisonColumns = ['better', 'worse', 'same', 'changed', 'p', 'p_holm'] as const;
+
+/** Returns whether a column of a comparison has the results of a test. */
+export function isProbability(column: (typeof comparisonColumns)[number]): boolean {
+  return column === 'p' || column === 'p_holm';
+}
+
+/** Explains a comparison of runs. */
+export const comparisonNote =
+  'Passed or a higher number counts as better, and + is better; 95 % intervals in brackets. p: exact McNemar test, for numbers the sign test; p_holm is corrected for several scorers. From 0.05 on the difference could be chance.';
+
+/** Returns a score, like `passed`, `0.475` or `no score`. */
+export function scoreWords(score: unknown, formats = plainFormats): string {
+  if (score === undefined || score === null) return 'no score';
+  if (typeof score === 'boolean') return score ? 'passed' : 'not passed';
+  if (typeof score === 'number') return formats.number(score);
+  return typeof score === 'string' ? score : JSON.stringify(score);
+}
+
+/** Returns the scores of a row in each run, like `passed → not passed`, or one if they are equal. */
+export function changeWords(scores: readonly string[]): string {
+  return scores.every((score) => score === scores[0]) ? scores[0]! : scores.join(' → ');
+}
+
+/** Returns the status of a run, and how far it is. */
+export function statusWords({ status, completed, total }: RunWithFigures, formats = plainFormats): string {
+  if (completed === undefined) return status;
+  return `${status} (${formats.number(completed)} of ${total === undefined ? '?' : formats.number(total)} predictions)`;
+}
+
+/** Returns what a run took. */
+export function usageWords(run: RunWithFigures, formats = plainFormats): string[] {
+  const { predictions, errors, tokens, cost, judge_tokens, judge_cost, latency_seconds } = run;
+  return [
+    ...(predictions === undefined ? [] : [countWords(predictions, 'prediction', formats)]),
+    ...(errors === undefined ? [] : [`${formats.number(errors)} of them failed`]),
+    ...(tokens === undefined ? [] : [`${formats.number(tokens)} tokens`]),
+    ...(cost === undefined ? [] : [`cost ${formats.number(cost)}`]),
+    ...(judge_tokens === undefined ? [] : [`judges ${formats.number(judge_tokens)} tokens`]),
+    ...(judge_cost === undefined ? [] : [`judges cost ${formats.number(judge_cost)}`]),
+    ...(latency_seconds === undefined ? [] : [`mean latency ${formats.number(latency_seconds)} s`]),
+  ];
+}
+
+/**
+ * Returns the figures of one scorer, like `40% (16.8 to 68.7) of 10 passed` or `mean 3.5 (3.1 to 3.9) of 10, 1 without a score`.
+ * @param spread how the values are distributed, where no drawing shows it.
+ */
+export function figureWords(figures: ScorerFigures, formats = plainFormats, spread = ''): string {
+  const { n, errors, pass_rate, mean, interval, flaky_rows, pass_at_k = [], judge, corrected } = figures;
+  const boundOf = (bound: number): string => formats.number(pass_rate === undefined ? bound : rounded(100 * bound, 1));
+  const bounds = interval === undefined ? '' : ` (${interval.map(boundOf).join(' to ')})`;
+  const figure =
+    pass_rate !== undefined
+      ? `${formats.percent(pass_rate)}${bounds} of ${formats.number(n)} passed`
+      : mean !== undefined
+        ? `mean ${formats.number(mean)}${bounds} of ${formats.number(n)}`
+        : n === 0 && errors === undefined
+          ? 'applies to no row'
+          : countWords(n, 'value', formats);
+  return [
+    `${figure}${spread}`,
+    ...(corrected === undefined
+      ? []
+      : [`corrected ${formats.percent(corrected.rate)} (${corrected.interval.map(boundOf).join(' to ')})`]),
+    ...pass_at_k.map(({ k, any, all }) => `pass@${k} ${formats.percent(any)}, pass^${k} ${formats.percent(all)}`),
+    ...(flaky_rows === undefined ? [] : [countWords(flaky_rows, 'flaky row', formats)]),
+    ...(errors === undefined ? [] : [`${formats.number(errors)} without a score`]),
+    ...(judge === undefined ? [] : [`judge: ${judge}`]),
+  ].join(', ');
+}
+
+/** Returns a probability, like `0.031` or `< 0.001`. */
+export function probabilityWords(p: number, formats = plainFormats): string {
+  return p < leastP ? `< ${formats.number(leastP)}` : formats.number(p);
+}
+
+/**
+ * Returns a comparison as one line, like `better: +6 points (+2.7 to +9.6) on 400 rows; 0 rows always passed before and never
+ * now`. Points are hundredths of a rate.
+ */
+export function comparisonWords(comparison: ScorerComparison, formats = plainFormats): string {
+  const { better, worse, same, changed = 0, verdict, difference, interval, lost, unscored, detectable } = comparison;
+  const rows = countWords(better + worse + same + changed, 'row', formats);
+  if (difference === undefined) return `${verdict} on ${rows}`;
+  const unit = lost === undefined ? '' : ' points';
+  const amount = (value: number): string => formats.number(lost === undefined ? value : rounded(100 * value, 1) + 0);
+  const signed = (value: number): string => `${value > 0 ? '+' : ''}${amount(value)}`;
+  const bounds = interval ? ` (${interval.map(signed).join(' to ')})` : '';
+  const isSure = verdict === 'better' || verdict === 'worse';
+  return [
+    `${verdict}: ${signed(difference)}${unit}${bounds} on ${rows}`,
+    ...(isSure || detectable === undefined ? [] : [`a difference of ${amount(detectable)}${unit} would show`]),
+    ...(lost === undefined ? [] : [`${countWords(lost, 'row', formats)} always passed before and never now`]),
+    ...(unscored === undefined ? [] : [`${countWords(unscored, 'row', formats)} without a score now left out`]),
+  ].join('; ');
+}
+
+/** Characters of a common beginning that stay before and after the ellipsis. */
+const keptChars = 12;
+
+/** Shortens a long beginning that all texts have in common, so that they differ where a reader looks first. */
+export function withoutCommonBeginning<Value>(values: readonly Value[]): (Value | string)[] {
+  const texts = values.filter((value) => typeof value === 'string');
+  const [first = ''] = texts;
+  const isCommon = (at: number): boolean => texts.every((text) => text[at] === first[at]);
+  let common = 0;
+  while (common < first.length && isCommon(common)) common += 1;
+  const isShort = common < 4 * keptChars || texts.every((text) => text === first);
+  const shorten = (text: string): string =>
+    `${text.slice(0, keptChars).toWellFormed()}…${text.slice(common - keptChars).toWellFormed()}`;
+  return isShort ? [...values] : values.map((value) => (typeof value === 'string' ? shorten(value) : value));
+}
+
+function countWords(count: number, noun: string, formats: NumberFormats): string {
+  return `${formats.number(count)} ${noun}${count === 1 ? '' : 's'}`;
+}
