@@ -41,7 +41,8 @@ The project has no evaluation. Create one with \`heddle call create_evaluation\`
     const listing = await run(['service', 'list'], { ...environment, HEDDLE_PROJECT: 'team/other' }, '', standIn);
     expect(JSON.parse(listing.stdout)).toMatchObject([{ project_id: 'demo/support' }]);
     const one = await run(['service', 'list', '--project', 'team/other'], environment, '', standIn);
-    expect(JSON.parse(one.stdout)).toEqual([]);
+    expect([one.code, one.stdout]).toEqual([1, '']);
+    expect(one.stderr).toContain('There is no project team/other.');
   });
 
   it('explains in the help when it prints JSON', async () => {

@@ -35,19 +35,6 @@ describe('a mistyped command line', () => {
     expect(stderr).toContain(message);
   });
 
-  it.each(['HEDDLE_BASE_URL', 'HEDDLE_DATABASE_URL'])(
-    'names the option for a project that `queue list` lacks where %s has no default',
-    async (name) => {
-      const address = name === 'HEDDLE_BASE_URL' ? 'http://127.0.0.1:9' : 'postgres://127.0.0.1:9/heddle';
-      const outcome = await run(['queue', 'list'], emptyHome(temporaryFolder(), { [name]: address }));
-      expect(outcome).toMatchObject({
-        code: 2,
-        stdout: '',
-        stderr: 'heddle: no project: pass --project entity/project or set HEDDLE_PROJECT\n',
-      });
-    },
-  );
-
   it.each([
     'queue list --bogus',
     'queue list --keyboard',

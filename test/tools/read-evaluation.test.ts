@@ -484,9 +484,9 @@ describe('run_evaluation and read_evaluation on the embedded service', () => {
       code: 'invalid_arguments',
       message: 'Several evaluations have a baseline "main": capitals, capitals-sample-2-seed-0.',
     });
-    expect((await call('read_evaluation', { run_ids: ['Main'] })).error).toMatchObject({
+    expect((await call('read_evaluation', { run_ids: ['Main line'] })).error).toMatchObject({
       code: 'not_found',
-      hint: 'The nearest baselines are main. The nearest evaluations are quality, capitals, capitals-sample-2-seed-0. Call read_evaluation with one of them for its runs.',
+      hint: 'The nearest baselines are main. The nearest evaluations are capitals, quality, long_outputs. Call read_evaluation with one of them for its runs.',
     });
     expect((await call('run_evaluation', { ...args, baseline: 'no name' })).baseline).toBe('no name');
     expect(await call('run_evaluation', { run_id: 'no name', only: 'errors', dry_run: true })).toMatchObject({

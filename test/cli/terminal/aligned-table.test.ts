@@ -17,7 +17,11 @@ describe('alignTables', () => {
   it('cuts values that have an ellipsis', () => {
     const value = `This is…l of Poland? ${'x'.repeat(150)}`;
     expect(alignTables(lines('a\tb\tc', `${'y'.repeat(90)}\t${value}\t1`), 120)).toBe(
-      lines(`a${' '.repeat(91)}b${' '.repeat(26)}c`, `${'y'.repeat(90)}  This is…l of Poland? xxx…  1`),
+      lines(
+        `a${' '.repeat(91)}b${' '.repeat(26)}c`,
+        `${'y'.repeat(90)}  This is…l of Poland? xxx…  1`,
+        'Values with … are cut to fit the width; --json shows them whole.',
+      ),
     );
   });
 

@@ -1,7 +1,6 @@
 import { Argument, type Command, Option } from 'commander';
 import { exportFormats } from '../../../queues/exported-judgements.ts';
 import { findQueueId, requireQueue } from '../../../queues/require-queue.ts';
-import { hasSampleProject } from '../../../runtime/runtime.ts';
 import { cell } from '../../../text/compact-table.ts';
 import { describeDefused } from '../../../text/csv-line.ts';
 import { pluralize } from '../../../text/page.ts';
@@ -11,7 +10,7 @@ import { confirmChange } from '../../terminal/confirm-change.ts';
 import { addOutputOptions, type OutputForm } from '../../terminal/output-form.ts';
 import { printLine } from '../../terminal/print.ts';
 import { showProgress } from '../../terminal/progress.ts';
-import { addSettingFlags, refuseReadOnly, requireProjectSetting, runtimeFlags, settingsOf } from '../../usage/flags.ts';
+import { addSettingFlags, refuseReadOnly, runtimeFlags } from '../../usage/flags.ts';
 import { explain } from '../../usage/help.ts';
 import { runCall } from '../call.ts';
 import { type ExportOptions, exportJudgements } from './export-judgements.ts';
@@ -38,11 +37,9 @@ function addList(queue: Command): void {
     .command('list')
     .description('list the queues of the project, with their fields and the number of items that are not finished');
   explain(command, { examples: ['heddle queue list'], page: 'docs/tools.md#list_queues' });
-  addSettingFlags(addOutputOptions(command), runtimeFlags).action((form: OutputForm) => {
-    const { values } = settingsOf(command);
-    if (!hasSampleProject(values)) requireProjectSetting(values.project);
-    return runCall(command, { name: 'list_queues', json: '{}', form });
-  });
+  addSettingFlags(addOutputOptions(command), runtimeFlags).action((form: OutputForm) =>
+    runCall(command, { name: 'list_queues', json: '{}', form }),
+  );
 }
 
 function queueArgument(): Argument {
