@@ -61,7 +61,7 @@ export const queryCallsTool = defineTool({
   title: 'Find recorded calls',
   groups: ['queue'],
   uses: ['queryCalls'],
-  description: `Finds recorded calls, newest first, to see what belongs in a queue, or what they cost (totals).
+  description: `Finds recorded calls, newest first, or what they cost (totals).
 Example: {"filter":{"op_name":"support.answer","text":"refund"},"fields":["inputs.question","output"]}`,
   hints: { readOnlyHint: true, destructiveHint: false, idempotentHint: true, openWorldHint: false },
   input,

@@ -278,7 +278,7 @@ describe('heddle evaluation', () => {
     const other = runArgs.map((word) => (word === 'Yes' ? 'Other' : word));
     const elsewhere = await run([...other, '--compare', 'Main Line'], environment);
     expect([elsewhere.code, requests, elsewhere.stderr]).toEqual([
-      3,
+      2,
       before,
       expect.stringContaining('"Main Line" is a baseline of the evaluation yes, not of other.'),
     ]);
