@@ -135,7 +135,10 @@ export async function* readFeedbackByCall(
   const idAt = callReference(project_id, '').length;
   const members = paths.map((path) => feedbackPath(path)?.path.split('.', 1)[0]);
   // Each column that is read takes time.
-  const read = otherColumns.filter((column) => column === 'feedback_type' || members.includes(column));
+  const read = otherColumns.filter(
+    (column) => members.includes(column) || (type === '*' && column === 'feedback_type'),
+  );
+  const known = type === '*' ? {} : { feedback_type: type };
   let ofCall: FeedbackWithPayload[] = [];
   let heldBytes = 0;
   for (let after: FeedbackPosition | undefined, hasMore = true; hasMore; ) {
@@ -164,7 +167,7 @@ export async function* readFeedbackByCall(
         }
         const whole = payload ?? (await readPayload(database, project_id, row));
         // It may have been deleted meanwhile.
-        if (whole !== undefined) ofCall.push({ ...row, payload: whole });
+        if (whole !== undefined) ofCall.push(Object.assign(row, known, { payload: whole }));
       }
       yield calls;
       const keptBytes = totalMemoryOf(ofCall);
