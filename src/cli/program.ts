@@ -59,10 +59,13 @@ function parsableLine(given: readonly string[]): string[] {
   if (hiddenCommands.includes(first)) return [...given];
   // Also between a command and the one below it.
   const inner = splitLeadingSettings(others);
-  const settings = [...leading.settings, ...inner.settings];
-  const rest = [first, ...inner.rest];
-  const end = rest.indexOf('--');
-  const line = end === -1 ? [...rest, ...settings] : rest.toSpliced(end, 0, ...settings);
+  const { rest } = inner;
+  // Behind the words of the command, and before its other options: of two values, the last one counts.
+  const option = rest.findIndex((word) => word.startsWith('-'));
+  const line = [
+    first,
+    ...rest.toSpliced(option === -1 ? rest.length : option, 0, ...leading.settings, ...inner.settings),
+  ];
   return wantsWholeHelp() ? line.map((word) => (word === wholeHelp ? '--help' : word)) : line;
 }
 

@@ -50,6 +50,13 @@ describe('a mistyped command line', () => {
     expect(stderr).not.toContain('Secrets');
   });
 
+  it('takes the last value of a setting that is given twice', async () => {
+    const environment = emptyHome(temporaryFolder());
+    const line = ['--project', 'no/project', 'queue', '--project', 'no/other', 'list', '--project', 'demo/support'];
+    const { code, stdout } = await run(line, environment);
+    expect([code, stdout]).toEqual([0, expect.stringContaining('support-triage')]);
+  });
+
   it('may have settings between a command and the one below it', async () => {
     const environment = emptyHome(temporaryFolder());
     const { code, stdout } = await run(['queue', '--project', 'demo/support', 'list'], environment);

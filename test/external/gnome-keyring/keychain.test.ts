@@ -136,7 +136,7 @@ describe.skipIf(!hasSecretService)('the keychain in a real Secret Service', () =
     const { code, stderr } = await login('correct-horse\ntok-11112222\n');
     expect(code).toBe(1);
     expect(stderr).toContain('The keychain refused access');
-    expect(stderr).toContain('`heddle login --store file`');
+    expect(stderr).toContain('login --store file`');
     expect(existsSync(join(session.home, 'heddle'))).toBe(false);
   });
 

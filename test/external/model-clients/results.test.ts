@@ -166,7 +166,7 @@ The nearest ids are support-triage, q. Call list_queues for all of them.
             error: {
               code: 'not_found',
               message: 'Not changed: queue q has no item nowhere.',
-              hint: 'Take ids from a page of the queue.',
+              hint: 'Take ids from a page of the queue. The nearest items are call-0, call-1, call-2.',
               retryable: false,
             },
           },

@@ -69,6 +69,8 @@ describe('two service processes on one database', () => {
       code: 1,
       stderr: expect.stringContaining('No project'),
     });
-    expect((await run(['service', 'list', '--project', 'demo/support'], at)).stdout).toBe('[]\n');
+    expect((await run(['service', 'list', '--project', 'demo/support'], at)).stderr).toContain(
+      'There is no project demo/support.',
+    );
   });
 });

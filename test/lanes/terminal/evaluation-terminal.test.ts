@@ -32,7 +32,7 @@ describe.skipIf(!hasTerminal)('heddle evaluation at a terminal', () => {
     const { shown, runId } = read(screen);
     expect(code).toBe(3);
     expect(shown).toContain(`heddle: The run ${runId} was cancelled after 1 of 3 predictions.`);
-    expect(shown).toContain(`\`heddle evaluation show ${runId}\` prints what was done until then.`);
+    expect(shown).toContain(` evaluation show ${runId}\` prints what was done until then.`);
     const after = await run(['evaluation', 'show', runId, '--table'], environment);
     expect(after.code).toBe(3);
     expect(after.stdout).toContain('first');
