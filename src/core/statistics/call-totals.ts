@@ -110,7 +110,7 @@ export class CallTotals {
     for (const [id, usage] of this.#usages) {
       if (usage[member] === undefined) continue;
       const own = usage[member] - (ofChildren.get(id) ?? 0);
-      // What remains may be an error of rounding, or less than nothing for a call that was recorded without those of its calls.
+      // The rest may be a rounding error, or negative if a call was recorded without the usage of the calls below it.
       if (ofChildren.has(id) && own <= usage[member] * 1e-9) continue;
       sums.set(usage.operation, (sums.get(usage.operation) ?? 0) + own);
     }

@@ -5,7 +5,7 @@ import type { RequestBudget } from '../request-budget.ts';
 import type { Database } from '../storage/database.ts';
 import { findQueue } from '../storage/queue-rows.ts';
 import type { OperationHandler, OperationInput } from './operation.ts';
-import { type CallWithJudgements, type JudgementInQueue, readJudgedCalls } from './read-judgements.ts';
+import { type CallWithJudgements, type JudgementInQueue, numberOfText, readJudgedCalls } from './read-judgements.ts';
 import { conditionsFor, type ItemSelection, readItemRows, selectItems } from './select-items.ts';
 
 type Summary = ResultOf<'summarizeQueueItems'>;
@@ -63,7 +63,7 @@ async function groupByJudgements(database: Database, input: SummaryInput): Promi
     for (const { id, call_id, call_op_name, annotation_state } of rows) {
       const judgements = judgedCalls.tryFind(call_id) ?? (await judgedCalls.find(call_id));
       const { numbers, isDisputed } = compare(judgements);
-      const key = isDisputed ? id : `${annotation_state} ${numberOf(operations, call_op_name)} ${numbers}`;
+      const key = isDisputed ? id : `${annotation_state} ${numberOfText(operations, call_op_name)} ${numbers}`;
       const place = places.get(key);
       if (place !== undefined) {
         groups[place]!.count += 1;
@@ -76,7 +76,7 @@ async function groupByJudgements(database: Database, input: SummaryInput): Promi
       for (const judgement of judgements) listed.push({ group, judgement });
     }
   }
-  // Of who was first to judge, the order of annotators and fields is read.
+  // Annotators and fields are listed in the order in which they first appeared.
   listed.sort((a, b) => (a.judgement.firstAt < b.judgement.firstAt ? -1 : 1));
   return {
     groups,
@@ -183,18 +183,11 @@ function comparison(withDays: boolean) {
     const values = new Map<string, string | undefined>();
     let isDisputed = false;
     for (const { source, isGold, field, value, at } of judgements) {
-      numbers.push(numberOf(known, `${source} ${withDays ? dayOf(at) : ''} ${value}`));
+      numbers.push(numberOfText(known, `${source} ${withDays ? dayOf(at) : ''} ${value}`));
       if (isGold || judgements.length === 1) continue;
       isDisputed ||= values.has(field) && values.get(field) !== value;
       values.set(field, value);
     }
     return { numbers: numbers.sort((a, b) => a - b).join(), isDisputed };
   };
-}
-
-/** Returns the number of a text, a new one if it has none. Numbers make shorter keys than the texts that they stand for. */
-function numberOf(numbers: Map<string, number>, text: string): number {
-  const number = numbers.get(text) ?? numbers.size;
-  numbers.set(text, number);
-  return number;
 }

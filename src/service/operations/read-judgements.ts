@@ -92,8 +92,7 @@ export async function* readJudgedCalls(
     // Some clients name the account as the creator of what its user judges.
     const creator = key.creator === user ? null : key.creator;
     const sourceName = JSON.stringify([feedback_type, user, creator]);
-    const source = sources.get(sourceName) ?? sources.size;
-    sources.set(sourceName, source);
+    const source = numberOfText(sources, sourceName);
     const bytes = bytesPerRow + (value?.length ?? 0) * bytesPerChar;
     const before = ofCall.get(source);
     budget.hold(bytes, 'ask without conditions on judgements, and count by operation and state only');
@@ -174,4 +173,11 @@ async function* readFeedbackKeys(
 /** Returns the value of a judgement as JSON; undefined if there is none. */
 function valueIn(payload: StoredFeedback['payload']): string | undefined {
   return JSON.stringify(payload?.value);
+}
+
+/** Returns the number of a text, a new one if it has none. Numbers make shorter keys than the texts that they stand for. */
+export function numberOfText(numbers: Map<string, number>, text: string): number {
+  const number = numbers.get(text) ?? numbers.size;
+  numbers.set(text, number);
+  return number;
 }

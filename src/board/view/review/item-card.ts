@@ -301,7 +301,7 @@ function note({ card: { item, draft }, board }: CardProps): ComponentChild {
 
 function others({ card, account, board }: CardProps): ComponentChild {
   const { item } = card;
-  // What is still to do is judged without seeing them first.
+  // A person judges an item before seeing the judgements of others.
   const shown = board.state.kind === 'todo' && !isFinal(item.annotation_state) ? undefined : item.given;
   const given = card.given ?? shown;
   const lines = typeof given === 'object' ? givenLines(given, account) : given && h('li', {}, given);

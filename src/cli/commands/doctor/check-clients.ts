@@ -30,7 +30,7 @@ export async function* checkClients({ values }: ResolvedSettings): AsyncGenerato
 
 /** An entry of heddle in the file of a client. */
 interface HeddleEntry {
-  /** Where it is, in the form that messages have. */
+  /** Describes the place of the entry, for messages. */
   place: string;
   /** The program and its arguments; empty for a server over HTTP. */
   words: string[];
