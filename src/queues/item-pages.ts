@@ -132,6 +132,8 @@ export function withReadableTimes(item: QueueItem): QueueItem {
 }
 
 function readableTime(text: string): string {
+  // Most times have a zone, and a fraction that is not zero.
+  if (text.endsWith('Z') && !text.endsWith('0Z')) return text;
   const [, time, fraction, zone] = /^(\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d)(\.\d{1,9})?(Z?)$/.exec(text) ?? [];
   if (time === undefined) return text;
   const isWhole = fraction === undefined || Number(fraction) === 0;

@@ -53,19 +53,40 @@ interface Column {
   values: unknown[];
 }
 
+/** A member as it is met in the rows; `values` if it is wanted. */
+interface Member {
+  name: string;
+  values?: unknown[];
+  hasContent: boolean;
+}
+
 /** Reads each row once: the columns that are wanted, and the names of the members that have content in some row. */
 function readColumns(rows: readonly Row[], wanted: readonly string[]): { columns: Column[]; present: Set<string> } {
-  const columns = new Map<string, Column>();
-  for (const name of wanted) columns.set(name, { name, values: Array(rows.length).fill(undefined) });
-  const present = new Set<string>();
+  const columns = wanted.map((name) => ({ name, values: Array(rows.length).fill(undefined), hasContent: false }));
+  const members = new Map<string, Member>(columns.map((column) => [column.name, column]));
+  const memberOf = (name: string): Member => {
+    const member = members.get(name) ?? { name, hasContent: false };
+    members.set(name, member);
+    return member;
+  };
+  // Most rows have the same members as the row before.
+  let names: string[] = [];
+  let inOrder: Member[] = [];
   for (const [index, row] of rows.entries()) {
-    for (const [name, value] of Object.entries(row)) {
-      const column = columns.get(name);
-      if (column) column.values[index] = value;
-      if (!present.has(name) && !isEmptyValue(value)) present.add(name);
+    const rowNames = Object.keys(row);
+    if (rowNames.length !== names.length || rowNames.some((name, at) => name !== names[at])) {
+      names = rowNames;
+      inOrder = names.map(memberOf);
+    }
+    const values = Object.values(row);
+    for (const [at, member] of inOrder.entries()) {
+      const value = values[at];
+      if (member.values) member.values[index] = value;
+      if (!member.hasContent) member.hasContent = !isEmptyValue(value);
     }
   }
-  return { columns: [...columns.values()], present };
+  const present = new Set([...members.values()].filter(({ hasContent }) => hasContent).map(({ name }) => name));
+  return { columns, present };
 }
 
 function isCommon({ values }: Column): boolean {

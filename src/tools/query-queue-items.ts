@@ -160,7 +160,8 @@ async function emptyPage({ filter = {}, offset = 0 }: Arguments, queue: QueueAcc
 }
 
 /** Returns the members of an item with its judgements and gold as lines. */
-function withLines({ judgements, gold, ...item }: Record<string, unknown>): Record<string, unknown> {
+function withLines(members: Record<string, unknown>): Record<string, unknown> {
+  const { judgements, gold, ...item } = members;
   return {
     ...item,
     ...(judgements !== undefined && { judgements: judgementLine(judgements as GivenFeedback['judgements']) }),

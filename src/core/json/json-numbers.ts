@@ -1,5 +1,5 @@
 import type { ErrorDetail } from '../errors.ts';
-import { checkJsonLimits, endOfString, parseCheckedJson, type StringReader, scanJson } from './parse-json.ts';
+import { checkJsonLimits, endOfString, parseCheckedJson, type StringSearch, scanJson } from './parse-json.ts';
 
 /*
  * JSON.parse rounds a large integer to the nearest number it can hold, and reads 1e999 as Infinity, which becomes null
@@ -55,11 +55,11 @@ function inexactNumbers(json: string): ErrorDetail[] {
 
 /**
  * Parses JSON from outside: a number whose value JSON.parse would change becomes a string of its digits.
- * @param strings reads the strings of the text, and in the end each number that became one.
+ * @param search looks through the strings of the text, and in the end through each number that became one.
  * @throws as `parseJsonText` does.
  */
-export function parseKeepingDigits(json: string, strings?: StringReader): unknown {
-  const { hasLargeNumber } = checkJsonLimits(json, strings);
+export function parseKeepingDigits(json: string, search?: StringSearch): unknown {
+  const { hasLargeNumber } = checkJsonLimits(json, search);
   const value = parseCheckedJson(json);
   if (!hasLargeNumber) return value;
   // Joined at the end: a text that grows by small pieces takes several times as long.
@@ -72,7 +72,7 @@ export function parseKeepingDigits(json: string, strings?: StringReader): unknow
   if (copied === 0) return value;
   quoted.push(json.slice(copied));
   const text = quoted.join('"');
-  if (strings) scanJson(text, strings);
+  if (search) scanJson(text, search);
   return parseCheckedJson(text);
 }
 

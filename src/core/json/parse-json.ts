@@ -30,10 +30,10 @@ export function parseCheckedJson(text: string): unknown {
   }
 }
 
-/** Finds the ends of the strings of a JSON text. A reader that looks for something in strings does so here. */
-export interface StringReader {
-  /** Returns the position of the quote that ends the string which begins at `start`, or the length of the text. */
-  endOfString(text: string, start: number): number;
+/** Looks for something in the strings of JSON texts while they are scanned. */
+export interface StringSearch {
+  /** Begins with a text, and returns what reads its strings as {@link endOfString} does. */
+  begin(text: string): typeof endOfString;
 }
 
 /** The facts about a JSON text that one pass over it finds. */
@@ -55,8 +55,9 @@ const largeExponentDigits = 3;
 /** Digits of the shortest fractions that JavaScript may write with an exponent, or may shorten. */
 const longFractionDigits = 7;
 
-/** Scans a JSON text once, before a parser takes memory and time for it. `strings` reads its strings. */
-export function scanJson(text: string, strings: StringReader = { endOfString }): JsonScan {
+/** Scans a JSON text once, before a parser takes memory and time for it. `search` looks through its strings. */
+export function scanJson(text: string, search?: StringSearch): JsonScan {
+  const readString = search?.begin(text) ?? endOfString;
   let depth = 0;
   let deepest = 0;
   let nodes = 0;
@@ -64,7 +65,7 @@ export function scanJson(text: string, strings: StringReader = { endOfString }):
   let hasUnusualNumber = false;
   for (let at = 0; at < text.length; at += 1) {
     const code = text.charCodeAt(at);
-    if (code === quote) at = strings.endOfString(text, at);
+    if (code === quote) at = readString(text, at);
     else if (code === openList || code === openObject) {
       depth += 1;
       nodes += 1;
@@ -95,8 +96,8 @@ export function scanJson(text: string, strings: StringReader = { endOfString }):
  * Checks a JSON text as {@link scanJson} scans it.
  * @throws JsonLimitError if it exceeds a limit.
  */
-export function checkJsonLimits(text: string, strings?: StringReader): JsonScan {
-  const scan = scanJson(text, strings);
+export function checkJsonLimits(text: string, search?: StringSearch): JsonScan {
+  const scan = scanJson(text, search);
   if (scan.fault !== undefined) throw new JsonLimitError(scan.fault);
   return scan;
 }

@@ -111,7 +111,7 @@ export class Redactor {
   /** Returns whether `redactValue` surely finds nothing in the value of a JSON text. */
   isClean(json: string): boolean {
     const search = this.search();
-    scanJson(json, search);
+    if (!search.searchPlainText(json)) scanJson(json, search);
     return search.isClean;
   }
 

@@ -184,6 +184,19 @@ interface Start {
   mayFollow: Uint8Array;
 }
 
+/** The spellings without an encoded character, of which one may have a character in two forms. */
+interface PlainSpellings {
+  /** Length of the shortest. */
+  minChars: number;
+  /** 1 for the low bytes of each two neighbouring codes in one of them, as {@link pairAt} puts them together. */
+  pairs: Uint8Array;
+}
+
+/** Returns the low bytes of the codes of two characters of a text, as one number below 65,536. */
+export function pairAt(text: string, at: number): number {
+  return ((text.charCodeAt(at) & 0xff) << 8) | (text.charCodeAt(at + 1) & 0xff);
+}
+
 /** Finds secrets in text, in time that grows linearly with the text. */
 export class SecretFinder {
   readonly #starts = new Map<number, Start[]>();
@@ -193,9 +206,18 @@ export class SecretFinder {
   readonly #mayBegin = new Uint8Array(65_536);
   /** Maximum length of a written secret. */
   #maxChars = 0;
+  readonly #spellings: readonly Spelling[];
+  #plainSpellings: PlainSpellings | undefined;
 
+  /** @param secrets each of two characters or more. */
   constructor(secrets: Iterable<string>) {
-    for (const spelling of [...secrets].flatMap(spellingsOf)) this.#add(spelling);
+    this.#spellings = [...secrets].flatMap(spellingsOf);
+    for (const spelling of this.#spellings) this.#add(spelling);
+  }
+
+  get plainSpellings(): PlainSpellings {
+    this.#plainSpellings ??= plainSpellingsOf(this.#spellings);
+    return this.#plainSpellings;
   }
 
   #add(spelling: Spelling): void {
@@ -229,7 +251,7 @@ export class SecretFinder {
 
   /** Returns whether a secret may begin at a position of a text, by a quick look at two characters. */
   mayBeginAt(text: string, at: number): boolean {
-    return this.#mayBegin[((text.charCodeAt(at) & 0xff) << 8) | (text.charCodeAt(at + 1) & 0xff)] === 1;
+    return this.#mayBegin[pairAt(text, at)] === 1;
   }
 
   /** Returns whether a secret begins at a position of a text. */
@@ -295,6 +317,26 @@ export class SecretFinder {
     }
     return start === -1 ? undefined : { start, end };
   }
+}
+
+function plainSpellingsOf(spellings: readonly Spelling[]): PlainSpellings {
+  const pairs = new Uint8Array(65_536);
+  let minChars = Number.POSITIVE_INFINITY;
+  for (const spelling of spellings) {
+    // A backslash is never without another.
+    if (spelling.some(({ literals }) => literals.length === 0)) continue;
+    const length = spelling.reduce((sum, { literals: [literal = ''] }) => sum + literal.length, 0);
+    minChars = Math.min(minChars, length);
+    for (const [index, { literals }] of spelling.entries()) {
+      for (const literal of literals) {
+        for (const next of spelling[index + 1]?.literals ?? ['']) {
+          const text = literal + next;
+          for (let at = 0; at < literal.length && at + 1 < text.length; at += 1) pairs[pairAt(text, at)] = 1;
+        }
+      }
+    }
+  }
+  return { minChars, pairs };
 }
 
 /** Returns the first one or two characters of every way to write a character. */
