@@ -1,22 +1,28 @@
 // `npm run bench`: measures the performance budget in one run and writes bench/results.md and growth.svg.
-// --quick takes under three minutes: fewer rounds, no queue of a million, 20,000 recorded calls and spans, no plot, no foreign text. --only=start,calls,… measures some
-// parts. Both print instead of writing. --rounds=0.5 halves the number of rounds, --recorded=5000 records that many calls and spans, --database=URL on an
-// empty database of PostgreSQL, --text-index with an index of texts. BENCH_OTHER=PATH adds another build of heddle to compare with.
 import { existsSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { cpus, loadavg, release, totalmem } from 'node:os';
 import { parseArgs } from 'node:util';
 import './lib/install.mjs';
 
-const { values: flags } = parseArgs({
-  options: {
-    quick: { type: 'boolean' },
-    only: { type: 'string' },
-    rounds: { type: 'string', default: '1' },
-    recorded: { type: 'string' },
-    database: { type: 'string' },
-    'text-index': { type: 'boolean' },
-  },
-});
+const usage = `node bench/run.mjs [FLAGS]    measures all parts; writes bench/results.md and growth.svg
+--quick           takes under three minutes: fewer rounds, no queue of a million, 20,000 recorded calls and spans, no plot, no
+                  foreign text; prints
+--only=start,…    measures some parts; prints
+--rounds=0.5      halves the number of rounds
+--recorded=5000   records that many calls and spans
+--database=URL    records to an empty database of PostgreSQL
+--text-index      records with an index of texts
+BENCH_OTHER=PATH  adds another build of heddle to compare with`;
+const options = {
+  quick: { type: 'boolean' },
+  only: { type: 'string' },
+  rounds: { type: 'string', default: '1' },
+  recorded: { type: 'string' },
+  database: { type: 'string' },
+  'text-index': { type: 'boolean' },
+  help: { type: 'boolean' },
+};
+const flags = readFlags();
 const here = new URL('.', import.meta.url);
 
 const { startStub } = await import('./lib/processes.mjs');
@@ -132,6 +138,19 @@ try {
   rmSync(home, { recursive: true, force: true });
 }
 process.exit(failed.length > 0 ? 1 : 0);
+
+/** Returns the flags; prints the usage and ends the process if it was asked for, or for a flag that does not exist. */
+function readFlags() {
+  try {
+    const { values } = parseArgs({ options });
+    if (!values.help) return values;
+    console.log(usage);
+    process.exit(0);
+  } catch (error) {
+    console.error(`${error.message}\n${usage}`);
+    process.exit(2);
+  }
+}
 
 function heading() {
   const version = (name) =>
