@@ -61,7 +61,7 @@ export const claimEndpoints = {
   assignQueueItems: endpoint({
     summary: 'Assign items of a queue',
     description:
-      'An extension of the embedded service. Only the assignees may claim the items, whoever the queue is assigned to. An empty list leaves that to the queue again. Unknown items are ignored.',
+      'An extension of the embedded service. Only the assignees may claim the items, whoever the queue is assigned to. An empty list leaves that to the queue again. Unknown items are ignored. In a project that has accounts, each assignee must be one of them.',
     path: '/annotation_queues/{queue_id}/items/assignees',
     projects: projectInBody,
     request: z.object({

@@ -7,7 +7,7 @@ import { type ItemsFilter, isByNamed } from './items-filter.ts';
 import type { Judgement } from './judgements.ts';
 import type { QueueAccess } from './queue-access.ts';
 import { readQueueFields, renderFields, summarizeField } from './queue-fields.ts';
-import { readAllItems, readItems } from './read-items.ts';
+import { itemsNamed, readItems } from './read-items.ts';
 import { annotatorsHint } from './require-annotators.ts';
 import { requireField } from './require-field.ts';
 import { readSummarized } from './summarized-items.ts';
@@ -45,9 +45,7 @@ export async function requireKnownNames(filter: ItemsFilter, queue: QueueAccess)
 }
 
 async function requireKnownItems({ ids, ...filter }: ItemsFilter, queue: QueueAccess): Promise<void> {
-  const named = ids ? (await readAllItems(queue, {})).items.flatMap((item) => [item.id, item.call_id]) : [];
-  const known = new Set(named);
-  const unknown = known.size > 0 ? ids?.find((each) => !known.has(each)) : undefined;
+  const [unknown] = (await itemsNamed(ids ?? [], queue)).unknown;
   if (unknown !== undefined) {
     throw invalidArgument(['filter', 'ids'], {
       fault: `Queue ${queue.id} has no item or call ${JSON.stringify(shortName(unknown))}`,

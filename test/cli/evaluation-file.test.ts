@@ -110,6 +110,8 @@ describe('heddle evaluation run --config', () => {
     expect(one.stdout).not.toContain('evaluation_ref');
     const unknown = await run([...dry, '--prompt', '{questoin}'], environment);
     expect([unknown.code, unknown.stderr]).toEqual([2, expect.stringContaining('no column for {questoin}')]);
+    const scorer = await run([...dry, '--scorer', 'long', '--min-pass-rate', '1'], environment);
+    expect([scorer.code, scorer.stderr]).toEqual([2, expect.stringContaining('no scorer long; scorers of capitals: ')]);
     for (const kind of ['evaluation', 'dataset', 'scorer']) {
       const { result } = await call(
         'list_objects',

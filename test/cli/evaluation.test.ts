@@ -267,6 +267,11 @@ describe('heddle evaluation', () => {
       expect.stringContaining('no scorer Says No; scorers of yes: says_yes. Nothing was run'),
     ]);
     expect(await refused('--compare', 'main')).toEqual([2, 0, expect.stringContaining('has no run "main"')]);
+    expect(await refused('--scorer', 'Says No', '--min-pass-rate', '1', '--dry-run')).toEqual([
+      2,
+      0,
+      expect.stringContaining('no scorer Says No; scorers of yes: says_yes. Nothing was run'),
+    ]);
     const named = ['--scorer', 'Says Yes', '--min-pass-rate', '1', '--baseline', 'Main Line'];
     expect((await run([...runArgs, ...named], environment)).code).toBe(0);
     expect((await run([...runArgs, '--compare', 'main line'], environment)).code).toBe(0);

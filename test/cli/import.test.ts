@@ -112,7 +112,7 @@ describe('heddle import', () => {
     const again = await importFile(kind, ...target);
     expect(again).toMatchObject({
       code: 0,
-      stdout: expect.stringMatching(/^0 added, \d+ duplicates(, 0 judgements or scores)?\n$/),
+      stdout: expect.stringMatching(/^0 added, \d+ duplicates?(, 0 judgements or scores)?\n$/),
     });
     expect((await readCalls(project)).size).toBe(calls.size);
     expect(await readFeedback(project, ids)).toEqual(stored);
@@ -157,11 +157,15 @@ describe('heddle import', () => {
       "Judge them in a browser: node dist/heddle.js board 'Nurse'\\''s review' --project team/names\n",
     );
     const second = { ...first, content: 'question,answer\nWhy?,Because.\nHow?,So.\n' };
-    expect(await importFile(second, ...target)).toMatchObject({ code: 0, stdout: '1 added, 1 duplicates\n' });
+    expect(await importFile(second, ...target)).toMatchObject({ code: 0, stdout: '1 added, 1 duplicate\n' });
     const only: string = await ask('/annotation_queues/query', { project_id: 'team/names' });
     expect(JSON.parse(only)).toMatchObject({ name: "Nurse's review", id: expect.stringMatching(/^[0-9a-v]{17}$/) });
     const inCapitals = await importFile(second, '--project', 'team/names', '--queue', "NURSE'S review");
     expect(inCapitals).toMatchObject({ code: 0, stdout: '0 added, 2 duplicates\n' });
+
+    const mistyped = await importFile(second, '--project', 'team/names', '--queue', "Nurse's reviews");
+    expect(mistyped.stderr).toContain("The queue Nurse's reviews is new. The nearest others are Nurse's review.\n");
+    expect(inCapitals.stderr).not.toContain('is new');
 
     const namesake = { project_id: 'team/names', name: "Nurse's review", scorer_refs: [] };
     await ask('/annotation_queues', namesake);

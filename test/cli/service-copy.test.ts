@@ -1,7 +1,7 @@
 import { readFileSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
-import { startTestService, storedIn, type TestService, withStore } from '../support/embedded-service.ts';
+import { basic, startTestService, storedIn, type TestService, withStore } from '../support/embedded-service.ts';
 import { fillProject, senderTo } from '../support/filled-project.ts';
 import { run, temporaryFolder } from '../support/heddle.ts';
 import { type Account, setUpProfiles } from '../support/profiles.ts';
@@ -285,6 +285,7 @@ describe('heddle service copy', () => {
         { projectId: project, queueId: 'review' },
       ),
     );
+    await imported.send('PUT', '/annotation_queues/review', basic, { project_id: project, assignees: ['ada'] });
     const { mia, send } = await startTarget();
     const { code, copied } = await copierTo({ cloud: mia }, imported.data)();
     expect([code, copied.left, copied.check.faults]).toEqual([0, [], []]);
@@ -292,6 +293,12 @@ describe('heddle service copy', () => {
       { kind: 'calls', note: 'members that are not in the interface are left out', count: 1, first: ['a'] },
       { kind: 'calls', note: 'inputs that are no object are stored as {"value": …}', count: 1, first: ['a'] },
       { kind: 'calls', note: 'an output but no time of its end: it ends when it started', count: 1, first: ['a'] },
+      {
+        kind: 'queues',
+        note: 'without their assignees, not all of whom have an account there',
+        count: 1,
+        first: ['review'],
+      },
     ]);
     const { calls, queues } = await readWholeProject(send, project);
     expect(calls).toMatchObject([

@@ -1,3 +1,5 @@
+import { writeFileSync } from 'node:fs';
+import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { emptyHome, run, temporaryFolder } from '../support/heddle.ts';
 
@@ -69,6 +71,14 @@ describe('a mistyped command line', () => {
       ['--read-only', 'queue', 'delete', 'support-triage', '--yes'],
       ['import', 'rows.csv', '--read-only'],
       ['service', 'put-dataset', 'rows', 'rows.json', '--read-only'],
+      ['service', 'add-user', 'ann', '--read-only'],
+      ['service', 'grant', 'ann', 'team/support', '--read-only'],
+      ['service', 'revoke', 'ann', 'team/support', '--read-only'],
+      ['service', 'invite', 'ann', 'team/support', '--read-only'],
+      ['service', 'end-sessions', 'ann', '--read-only'],
+      ['service', 'copy', '--to', 'cloud', '--read-only'],
+      ['service', 'restore', 'backup.db', '--read-only'],
+      ['service', 'reset', '--yes', '--read-only'],
     ]) {
       const { code, stderr } = await run(args, environment);
       expect([code, stderr]).toEqual([
@@ -76,11 +86,11 @@ describe('a mistyped command line', () => {
         expect.stringContaining('changes data, which HEDDLE_READ_ONLY or --read-only forbids'),
       ]);
     }
-    const { code } = await run(['queue', 'delete', 'support-triage', '--yes'], {
-      ...environment,
-      HEDDLE_READ_ONLY: 'true',
-    });
-    expect(code).toBe(2);
+    const readOnly = { ...environment, HEDDLE_READ_ONLY: 'true' };
+    expect((await run(['queue', 'delete', 'support-triage', '--yes'], readOnly)).code).toBe(2);
+    const file = join(environment.HOME!, 'rows.csv');
+    writeFileSync(file, 'question,answer\nWhy?,Because.\n');
+    expect(await run(['import', file, '--dry-run'], readOnly)).toMatchObject({ code: 0 });
   });
 
   it('is reported as JSON with --json', async () => {

@@ -52,12 +52,13 @@ export function requireProjectSetting(project: string | undefined): string {
   throw new UsageError('no project: pass --project entity/project or set HEDDLE_PROJECT');
 }
 
-/** Makes a command that changes data refuse to run in read-only mode. */
-export function refuseReadOnly(command: Command): Command {
-  return command.hook('preAction', () => {
-    if (!settingsOf(command).values.readOnly) return;
+/** Adds the flags of settings to a command that changes data, which read-only mode refuses unless it only shows what it would do. */
+export function addChangeFlags(command: Command, names: readonly SettingName[]): Command {
+  command.hook('preAction', () => {
+    if (!settingsOf(command).values.readOnly || command.opts<{ dryRun?: true }>().dryRun) return;
     throw new UsageError(`${command.name()} changes data, which HEDDLE_READ_ONLY or --read-only forbids`);
   });
+  return addSettingFlags(command, [...new Set<SettingName>([...names, 'readOnly'])]);
 }
 
 /** Returns the settings that were given as flags, as text. */

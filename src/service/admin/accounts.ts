@@ -154,6 +154,18 @@ export async function readGrants(transaction: Transaction, account: string): Pro
   return grantsOf(rows.map(({ project_id }) => project_id));
 }
 
+/** Returns the accounts that may see a project, by name; none if no account has a grant for it. */
+export async function accountsOfProject(transaction: Transaction, projectId: string): Promise<string[]> {
+  const rows = await transaction
+    .selectFrom('project_grants')
+    .select('account')
+    .distinct()
+    .where('project_id', 'in', [projectId, everyProject])
+    .orderBy('account')
+    .execute();
+  return rows.map(({ account }) => account);
+}
+
 export async function checkAccount(transaction: Transaction, name: string): Promise<void> {
   const account = await transaction.selectFrom('accounts').select('name').where('name', '=', name).executeTakeFirst();
   if (account) return;

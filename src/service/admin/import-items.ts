@@ -76,6 +76,8 @@ export interface FileImportResult extends ImportResult {
   feedback?: number;
   /** Lines with feedback on calls that the project does not have, which were left out. */
   unknownCalls?: number;
+  /** The names of the queues that the project had before, if the queue is new. */
+  otherQueues?: string[];
 }
 
 const queueIdOrName = z
@@ -102,13 +104,19 @@ export async function importItems(
 ): Promise<FileImportResult> {
   const { items, states, steps, feedback } = await readImport(source, named);
   return database.write(async (transaction) => {
+    const before = await queuesOf(transaction, named.projectId);
     const target = { ...named, queueId: await ensureQueue(transaction, named) };
+    const isNew = !before.some(({ id }) => id === target.queueId);
     await addSteps(transaction, steps, target.projectId);
     const result = await addItems(transaction, items, target);
     const known = await onKnownCalls(transaction, feedback, target);
     const added = await addFeedback(transaction, known, target);
     await completeJudged(transaction, states, known, target);
-    return { ...result, ...(feedback.length > 0 && { feedback: added, unknownCalls: feedback.length - known.length }) };
+    return {
+      ...result,
+      ...(feedback.length > 0 && { feedback: added, unknownCalls: feedback.length - known.length }),
+      ...(isNew && { otherQueues: before.filter(({ deleted_at }) => deleted_at === null).map(({ name }) => name) }),
+    };
   });
 }
 
@@ -249,13 +257,21 @@ export async function ensureQueue(
   return id;
 }
 
-/** Returns the id of the queue that has a text as its id, or else as its name, whatever its case; undefined if there is none. */
-async function existingQueue(transaction: Transaction, project_id: string, text: string): Promise<string | undefined> {
-  const queues = await transaction
+/** Returns the queues of a project, with those that were deleted. */
+function queuesOf(
+  transaction: Transaction,
+  project_id: string,
+): Promise<{ id: string; name: string; deleted_at: string | null }[]> {
+  return transaction
     .selectFrom('queues')
     .select(['id', 'name', 'deleted_at'])
     .where('project_id', '=', project_id)
     .execute();
+}
+
+/** Returns the id of the queue that has a text as its id, or else as its name, whatever its case; undefined if there is none. */
+async function existingQueue(transaction: Transaction, project_id: string, text: string): Promise<string | undefined> {
+  const queues = await queuesOf(transaction, project_id);
   if (queues.some(({ id }) => id === text)) return text;
   const [queue, ...others] = entriesNamed(
     text,

@@ -4,7 +4,7 @@ import type { BodyOf } from '../../contract/endpoints.ts';
 import type { ReviewersPerItem } from '../../contract/queues.ts';
 import { Refusal } from '../../core/http/refusal.ts';
 import { inBatches } from '../../core/in-batches.ts';
-import { everyProject } from '../admin/accounts.ts';
+import { accountsOfProject } from '../admin/accounts.ts';
 import { databaseTime } from '../storage/claim-rows.ts';
 import type { Transaction } from '../storage/database.ts';
 import type { Tables } from '../storage/database-tables.ts';
@@ -12,7 +12,7 @@ import { inChunks } from '../storage/in-chunks.ts';
 import { isFinishedBy } from '../storage/queue-rows.ts';
 import { inTransaction, type OperationHandler } from './operation.ts';
 import { findItemPage } from './queue-items.ts';
-import { requireQueueRow } from './queues.ts';
+import { requireAssignable, requireQueueRow } from './queues.ts';
 import { conditionsFor, type ItemSelection, selectItems } from './select-items.ts';
 
 type ClaimRequest = BodyOf<'claimQueueItems'>;
@@ -67,10 +67,14 @@ export const claimQueueItems: OperationHandler<'claimQueueItems'> = async (
   });
 };
 
-/** Sets who alone may claim items, in a write transaction. @throws Refusal 404 for an unknown queue. */
-export const assignQueueItems = inTransaction('assignQueueItems', async (transaction, { path, body }) => {
+/**
+ * Sets who alone may claim items, in a write transaction.
+ * @throws Refusal 404 for an unknown queue, 400 as {@link requireAssignable} does.
+ */
+export const assignQueueItems = inTransaction('assignQueueItems', async (transaction, { path, body, account }) => {
   const { project_id, item_ids, assignees } = body;
   await requireQueueRow(transaction, project_id, path.queue_id);
+  await requireAssignable(transaction, project_id, assignees, account);
   const queue = { project_id, queue_id: path.queue_id };
   const rows = await inChunks(item_ids, (ids) =>
     selectItems(transaction, queue).select('id').where('id', 'in', ids).execute(),
@@ -124,13 +128,7 @@ async function annotatorOf(
   account: string,
 ): Promise<string> {
   if (annotator == null || annotator === account) return account;
-  const grant = await transaction
-    .selectFrom('project_grants')
-    .select('account')
-    .where('project_id', 'in', [project_id, everyProject])
-    .limit(1)
-    .executeTakeFirst();
-  if (!grant) return annotator;
+  if ((await accountsOfProject(transaction, project_id)).length === 0) return annotator;
   throw new Refusal(400, `The project has accounts, so ${account} claims for itself only: leave annotator out`);
 }
 

@@ -2,6 +2,7 @@ import type { ResultOf } from '../../contract/endpoints.ts';
 import { finishedStates } from '../../contract/queue-items.ts';
 import { type Queue, queueSortFields } from '../../contract/queues.ts';
 import { Refusal } from '../../core/http/refusal.ts';
+import { accountsOfProject } from '../admin/accounts.ts';
 import type { Transaction } from '../storage/database.ts';
 import type { Tables } from '../storage/database-tables.ts';
 import { newIds } from '../storage/ids.ts';
@@ -49,10 +50,36 @@ export async function requireQueueRow(
   return row;
 }
 
-/** Creates an empty queue; its name need not be unique. */
+/** Maximum number of accounts that a refusal names. */
+const maxNamed = 20;
+
+/**
+ * Checks that everybody who is to be assigned something can claim it. `account` asks for it.
+ * @throws Refusal 400 for who is no account of a project that has accounts.
+ */
+export async function requireAssignable(
+  transaction: Transaction,
+  projectId: string,
+  assignees: readonly string[] | null | undefined,
+  account: string,
+): Promise<void> {
+  if (!assignees?.length) return;
+  const accounts = await accountsOfProject(transaction, projectId);
+  const unknown = assignees.find((name) => name !== account && !accounts.includes(name));
+  if (accounts.length === 0 || unknown === undefined) return;
+  const rest = accounts.length - maxNamed;
+  const names = `${accounts.slice(0, maxNamed).join(', ')}${rest > 0 ? ` and ${rest} more` : ''}`;
+  throw new Refusal(
+    400,
+    `The project has no account ${JSON.stringify(unknown)} that could claim items; its accounts are ${names}`,
+  );
+}
+
+/** Creates an empty queue; its name need not be unique. @throws Refusal 400 as {@link requireAssignable} does. */
 export const createQueue = inTransaction('createQueue', async (transaction, { body, account }) => {
   const [id = ''] = newIds(1);
   const { project_id, name, scorer_refs, reviewers_per_item, assignees } = body;
+  await requireAssignable(transaction, project_id, assignees, account);
   const queue = newQueue({
     project_id,
     id,
@@ -69,10 +96,11 @@ export const createQueue = inTransaction('createQueue', async (transaction, { bo
 
 /**
  * Changes the members of a queue that the request has, and returns the queue. Needs a write transaction.
- * @throws Refusal 404 when the project has no queue with this id.
+ * @throws Refusal 404 when the project has no queue with this id, 400 as {@link requireAssignable} does.
  */
-export const updateQueue = inTransaction('updateQueue', async (transaction, { path, body }) => {
+export const updateQueue = inTransaction('updateQueue', async (transaction, { path, body, account }) => {
   const { project_id, name, description, scorer_refs, reviewers_per_item, assignees } = body;
+  await requireAssignable(transaction, project_id, assignees, account);
   return changeQueue(transaction, path.queue_id, project_id, {
     ...(name != null && { name }),
     ...(description != null && { description }),

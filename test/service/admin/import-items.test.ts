@@ -61,9 +61,9 @@ describe('importItems', () => {
           items.map((item) => JSON.stringify(item)),
           { ...target, queueId },
         );
-      expect(await add('a', good, good)).toEqual({ added: 1, duplicates: 1 });
+      expect(await add('a', good, good)).toEqual({ added: 1, duplicates: 1, otherQueues: [] });
       expect(await add('a', other)).toEqual({ added: 0, duplicates: 1 });
-      expect(await add('b', good)).toEqual({ added: 1, duplicates: 0 });
+      expect(await add('b', good)).toEqual({ added: 1, duplicates: 0, otherQueues: ['a'] });
       const [{ queues } = { queues: [] }] = await store.list('p/q');
       expect(queues).toEqual([
         { id: 'a', name: 'a', items: 1, states: { unstarted: 1 } },

@@ -181,6 +181,28 @@ describe('claimQueueItems', () => {
     expect(await callsFor(queue, 'ada', { filter: { call_id: 'c2' } })).toEqual(['c2']);
   });
 
+  it('assigns only to accounts of the project, or to anybody where it has none', async () => {
+    const queue = await makeQueue(1, { assignees: ['ada'] });
+    const { c0 } = await idsOf(queue);
+    const reason = 'The project has no account "bne" that could claim items; its accounts are ada, ben, cy';
+    const items = { project_id, item_ids: [c0], assignees: ['ada', 'bne'] };
+    const path = `/annotation_queues/${queue}`;
+    expect(await service.send('POST', `${path}/items/assignees`, basic, items)).toMatchObject({
+      status: 400,
+      body: { reason },
+    });
+    const changed = { project_id, assignees: ['bne'] };
+    expect(await service.send('PUT', path, basic, changed)).toMatchObject({ status: 400, body: { reason } });
+    const created = { ...changed, name: 'Assigned', scorer_refs: [] };
+    expect(await service.send('POST', '/annotation_queues', basic, created)).toMatchObject({ status: 400 });
+    expect(await callsFor(queue, 'ada')).toEqual(['c0']);
+    expect(await callsFor(queue, 'ben')).toEqual([]);
+
+    const local = await makeQueue(1, { assignees: ['anybody'] }, 'local/open');
+    const claimed = await claim(local, 'tester', { n: 1, annotator: 'anybody' }, 'local/open');
+    expect(claimed.body.items).toHaveLength(1);
+  });
+
   it('claims for another annotator only where the project has no accounts', async () => {
     const queue = await makeQueue(1);
     expect(await claim(queue, 'ada', { annotator: 'ben' })).toMatchObject({

@@ -158,6 +158,7 @@ function addRun(evaluation: Command): void {
       for (const args of runs) {
         plans.push(await tools.run('run_evaluation', { ...args, dry_run: true, confirm: options.yes }));
       }
+      await checkReportNames(evaluation, plans[0]!, options, tools, serverOptions);
       if (options.dryRun) {
         // The evaluation of a file has no reference before it is stored.
         for (const { evaluation_ref, ...plan } of plans) {
@@ -166,7 +167,6 @@ function addRun(evaluation: Command): void {
         return [];
       }
       requireYes(plans, options.yes, 'Add --yes, or limit it with --sample');
-      await checkReportNames(evaluation, plans[0]!, options, tools, serverOptions);
       return runs;
     });
   });

@@ -38,7 +38,7 @@ export async function withTools(
         if ('error' in outcome) throw outcome.error;
         return outcome.data;
       };
-      return work({ run, signal }, options);
+      return work({ run, signal }, { ...options, service });
     });
   } catch (error) {
     throw new FailedWork(error);

@@ -8,6 +8,7 @@ import { hasSampleProject, sampleProject } from '../../../runtime/runtime.ts';
 import { type CheckedImport, type ImportTarget, type NewField, readImport } from '../../../service/start-service.ts';
 import { describeSource, resolveSettings } from '../../../settings/resolve-settings.ts';
 import { cutValue, valuesAt } from '../../../text/call-values.ts';
+import { nearestSentence } from '../../../text/names.ts';
 import { pluralize } from '../../../text/page.ts';
 import { shellWord } from '../../../tools/definition/terminal-command.ts';
 import { dataFlags, withStore } from '../../access/open-store.ts';
@@ -17,7 +18,7 @@ import { escapeControls, printLine, printText } from '../../terminal/print.ts';
 import { drawProgress, showProgress } from '../../terminal/progress.ts';
 import { UsageError } from '../../terminal/report-failure.ts';
 import { resultWidth } from '../../terminal/terminal.ts';
-import { addSettingFlags, refuseReadOnly, requireProjectSetting, settingsOf } from '../../usage/flags.ts';
+import { addChangeFlags, requireProjectSetting, settingsOf } from '../../usage/flags.ts';
 import { explain } from '../../usage/help.ts';
 import { type FileFacts, readImportLines } from './import-lines.ts';
 import { outputColumns } from './plain-rows.ts';
@@ -81,7 +82,7 @@ export function addImportCommand(parent: Command, path: string): void {
       'Columns may be named by a path, like response.text. The file stays as it is, and importing it again adds nothing twice.',
     ],
   });
-  addSettingFlags(refuseReadOnly(command), [...dataFlags, 'project', 'readOnly']);
+  addChangeFlags(command, [...dataFlags, 'project']);
   command.action((file: string, flags: ImportFlags) => importFile(command, file, flags));
 }
 
@@ -126,10 +127,16 @@ async function importFile(command: Command, file: string, flags: ImportFlags): P
     duplicates,
     feedback,
     unknownCalls = 0,
+    otherQueues = [],
   } = await withStore(command, (store) => store.importItems(lines, target)).finally(() => showProgress(''));
   const judged =
     feedback === undefined ? '' : `, ${pluralize(feedback, 'judgement')} or score${feedback === 1 ? '' : 's'}`;
-  printLine(`${added} added, ${duplicates} duplicates${judged}`);
+  printLine(`${added} added, ${pluralize(duplicates, 'duplicate')}${judged}`);
+  // A queue whose name was mistyped is a new one.
+  if (otherQueues.length > 0) {
+    const others = nearestSentence('others', target.queueId, otherQueues);
+    invocation().stderr.write(escapeControls(`The queue ${target.queueId} is new. ${others}\n`));
+  }
   explainFile(facts, unknownCalls);
   explainJudging(command, target);
 }

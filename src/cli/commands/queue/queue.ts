@@ -10,7 +10,7 @@ import { confirmChange } from '../../terminal/confirm-change.ts';
 import { addOutputOptions, type OutputForm } from '../../terminal/output-form.ts';
 import { printLine } from '../../terminal/print.ts';
 import { showProgress } from '../../terminal/progress.ts';
-import { addSettingFlags, refuseReadOnly, runtimeFlags } from '../../usage/flags.ts';
+import { addChangeFlags, addSettingFlags, runtimeFlags } from '../../usage/flags.ts';
 import { explain } from '../../usage/help.ts';
 import { runCall } from '../call.ts';
 import { type ExportOptions, exportJudgements } from './export-judgements.ts';
@@ -88,7 +88,7 @@ function addDelete(queue: Command): void {
     examples: ['heddle queue export review > review.jsonl && heddle queue delete review'],
     page: 'docs/service.md#export-back-up-and-delete',
   });
-  addSettingFlags(refuseReadOnly(command), runtimeFlags).action((idOrName: string, options: { yes?: true }) =>
+  addChangeFlags(command, runtimeFlags).action((idOrName: string, options: { yes?: true }) =>
     withService(command, async ({ service, project }) => {
       const id = await findQueueId(idOrName, project, service);
       const { name } = await requireQueue(id, project, service);

@@ -25,10 +25,10 @@ import { printAligned, printJson, printLine } from '../../terminal/print.ts';
 import { UsageError } from '../../terminal/report-failure.ts';
 import { paint } from '../../terminal/terminal.ts';
 import {
+  addChangeFlags,
   addSettingFlags,
   asPort,
   boardFlags,
-  refuseReadOnly,
   requireProjectSetting,
   settingsOf,
 } from '../../usage/flags.ts';
@@ -126,7 +126,7 @@ function addUser(service: Command): void {
     ],
     page: 'docs/service.md#who-sees-which-project, docs/recording.md',
   });
-  addSettingFlags(command, dataFlags).action(async (name: string, projects: string[], options: UserOptions) => {
+  addChangeFlags(command, dataFlags).action(async (name: string, projects: string[], options: UserOptions) => {
     const grants = grantsOf(projects, options);
     const { password, token } = await withStore(command, (store) => store.addUser(name, grants));
     const seen = grants.length === 0 ? `none yet: heddle service grant ${name} ENTITY/PROJECT` : describeGrants(grants);
@@ -169,7 +169,7 @@ function addGrantChange(service: Command, change: 'grant' | 'revoke', descriptio
     examples: [`heddle service ${change} ada team/billing`],
     page: 'docs/service.md#who-sees-which-project',
   });
-  addSettingFlags(command, dataFlags).action(async (name: string, projects: string[], options: GrantOptions) => {
+  addChangeFlags(command, dataFlags).action(async (name: string, projects: string[], options: GrantOptions) => {
     const grants = grantsOf(projects, options);
     if (grants.length === 0) throw new UsageError('no project: name at least one, or pass --all-projects');
     printAccount(name, await withStore(command, (store) => store[change](name, grants)));
@@ -209,7 +209,7 @@ function addInvite(service: Command): void {
     ],
     page: 'docs/judging-as-a-team.md',
   });
-  addSettingFlags(command, dataFlags).action(
+  addChangeFlags(command, dataFlags).action(
     async (account: string, project: string, { queue, url }: { queue?: string; url?: string }) => {
       const { values } = settingsOf(command);
       const origin = url ?? (values.publicUrl ? new URL(values.publicUrl).origin : 'http://127.0.0.1:8787');
@@ -234,7 +234,7 @@ function addEndSessions(service: Command): void {
     examples: ['heddle service end-sessions ann', 'heddle service end-sessions --all'],
     page: 'docs/judging-as-a-team.md',
   });
-  addSettingFlags(command, dataFlags).action(async (name: string | undefined, { all }: { all?: true }) => {
+  addChangeFlags(command, dataFlags).action(async (name: string | undefined, { all }: { all?: true }) => {
     if ((name === undefined) !== (all === true)) throw new UsageError('name an account or pass --all');
     const count = await withStore(command, (store) => store.endSessions(name));
     printLine(`${name ?? 'all accounts'}: ${pluralize(count, 'session')} ended`);
@@ -268,17 +268,15 @@ function addPut(service: Command, kind: 'prompt' | 'dataset', form: string): voi
     ],
     page: 'docs/service.md#import-your-data',
   });
-  addSettingFlags(refuseReadOnly(command), [...dataFlags, 'project', 'readOnly']).action(
-    async (name: string, file: string) => {
-      const value = await readJsonFile(file);
-      // A file of one line is a valid JSON object and a dataset of one row.
-      const content = kind === 'dataset' && !Array.isArray(value) ? [value] : value;
-      const { reference, version_index } = await withStore(command, (store, { project }) =>
-        store.putObject(kind, requireProjectSetting(project), name, content),
-      );
-      printLine(`v${version_index} ${reference}`);
-    },
-  );
+  addChangeFlags(command, [...dataFlags, 'project']).action(async (name: string, file: string) => {
+    const value = await readJsonFile(file);
+    // A file of one line is a valid JSON object and a dataset of one row.
+    const content = kind === 'dataset' && !Array.isArray(value) ? [value] : value;
+    const { reference, version_index } = await withStore(command, (store, { project }) =>
+      store.putObject(kind, requireProjectSetting(project), name, content),
+    );
+    printLine(`v${version_index} ${reference}`);
+  });
 }
 
 function addList(service: Command): void {
@@ -324,7 +322,7 @@ function addCopy(service: Command): void {
     ],
     page: 'docs/copying.md',
   });
-  addSettingFlags(command, [...dataFlags, 'project']).action(() =>
+  addChangeFlags(command, [...dataFlags, 'project']).action(() =>
     withStore(command, (store) => runCopy(command, store)),
   );
 }
@@ -349,7 +347,7 @@ function addRestore(service: Command): void {
     .argument('<file>', 'backup to restore; it stays where it is')
     .option('--yes', 'restore without asking');
   explain(command, { examples: ['heddle service restore heddle-2026-11-22.db'], page: 'docs/updating.md' });
-  addSettingFlags(command, dataFlags).action(async (file: string, options: { yes?: true }) => {
+  addChangeFlags(command, dataFlags).action(async (file: string, options: { yes?: true }) => {
     const data = storedDataOf(command);
     const restored = await restoreService(data, file, (accounts) => {
       printLine(
@@ -369,7 +367,7 @@ function addReset(service: Command): void {
     .description('begin again with the sample project, after a question; the data is moved to another file')
     .option('--yes', 'reset without asking');
   explain(command, { examples: ['heddle service reset'], page: 'docs/updating.md' });
-  addSettingFlags(command, dataFlags).action(async (options: { yes?: true }) => {
+  addChangeFlags(command, dataFlags).action(async (options: { yes?: true }) => {
     const data = storedDataOf(command);
     if (!(await confirmChange(`Move the data in ${data} away and begin again?`, options))) {
       return printLine('Nothing was changed.');

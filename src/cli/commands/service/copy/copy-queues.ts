@@ -1,8 +1,10 @@
 import type { ServiceClient } from '../../../../client/service-client.ts';
 import { withFallback } from '../../../../client/with-fallback.ts';
+import type { BodyOf } from '../../../../contract/endpoints.ts';
 import type { Queue } from '../../../../contract/queues.ts';
 import { appendTo } from '../../../../core/append-to.ts';
 import { concurrently } from '../../../../core/concurrently.ts';
+import { HeddleError } from '../../../../core/errors.ts';
 import { isJsonObject } from '../../../../core/json/json-object.ts';
 import { readPages } from '../../../../records/read-pages.ts';
 import type { ProjectReader, StoredItem } from '../../../../service/start-service.ts';
@@ -22,7 +24,6 @@ export async function copyQueues(copy: ProjectCopy): Promise<void> {
       description: queue.description ?? '',
       scorer_refs: queue.scorer_refs.map((reference) => names.reference(reference)),
       ...(queue.reviewers_per_item && { reviewers_per_item: JSON.parse(queue.reviewers_per_item) }),
-      ...(queue.assignees && { assignees: JSON.parse(queue.assignees) }),
     };
     const same = takeSame(known, body);
     if (same) {
@@ -31,9 +32,26 @@ export async function copyQueues(copy: ProjectCopy): Promise<void> {
         tally.change('queues', 'other guidelines or fields, which stay as they are', queue.id);
     } else if (isDryRun) continue;
     else tally.count('queues', { copied: 1 });
-    const id = same?.id ?? (await target.call('createQueue', { body })).id;
+    const id = same?.id ?? (await createQueue(copy, queue, body));
     names.queues.set(queue.id, id);
     await copyItems(copy, queue, id);
+  }
+}
+
+/** Creates a queue at the target, for everybody if the target has accounts and not all of its assignees. */
+async function createQueue(
+  { target, tally }: ProjectCopy,
+  { id, assignees }: StoredQueue,
+  body: BodyOf<'createQueue'>,
+): Promise<string> {
+  if (assignees === null) return (await target.call('createQueue', { body })).id;
+  const assigned = { ...body, assignees: JSON.parse(assignees) };
+  try {
+    return (await target.call('createQueue', { body: assigned })).id;
+  } catch (error) {
+    if (!(error instanceof HeddleError) || error.status !== 400) throw error;
+    tally.change('queues', 'without their assignees, not all of whom have an account there', id);
+    return (await target.call('createQueue', { body })).id;
   }
 }
 
