@@ -102,6 +102,8 @@ export async function measureTokens(stubUrl, run, log) {
     log(`TOKENS OF REAL ITEMS SKIPPED: ${realItems} is not there`);
   }
   const stub = new StdioConnection([heddle], serviceEnvironment(stubUrl));
+  const { instructions } = await stub.initialize();
+  stub.initialized();
   for (const [what, name, args] of [
     ['50 made-up items', ...queueCall(50)],
     [
@@ -130,6 +132,7 @@ export async function measureTokens(stubUrl, run, log) {
       count: tools.length,
       tools: tokensOf(tools.map(asRead)),
       mostUsed: tokensOf(tools.filter(({ name }) => mostUsed.includes(name)).map(asRead)),
+      instructions: o200k(instructions).length,
       outputs: tokensOf(tools.map(({ outputSchema }) => JSON.stringify(outputSchema))),
     },
     skipped: !lines,
@@ -148,7 +151,7 @@ export function reportTokens({ results, definitions, skipped }) {
     shown(cl100k.text / cl100k.json),
     shown(cl100k.structured / cl100k.json),
   ]);
-  const { count, tools, mostUsed, outputs } = definitions;
+  const { count, tools, mostUsed, instructions, outputs } = definitions;
   return `## Tokens
 
 Tokens of the two forms of a result, of which a client shows one or the other, compared with every member that the service
@@ -157,6 +160,6 @@ sent as compact JSON, which the tutorials send as text. The median of ${imports}
 ${table(['result', 'JSON, o200k', 'text', 'ratio', 'structured', 'ratio', 'text, cl100k', 'structured, cl100k'], rows)}
 
 The ${count} tools as models see them (name, description, arguments) are ${tools} tokens (o200k), the five that triage uses
-most ${mostUsed}. The schemas of results, which few clients show, are ${outputs}. What each client makes of the definitions is
+most ${mostUsed}. The instructions for a configured service are ${instructions}, the schemas of results, which few clients show, ${outputs}. What each client makes of the definitions is
 in [docs/clients.md](../docs/clients.md).`;
 }

@@ -98,7 +98,7 @@ describe.skipIf(!codex.program)('Codex', () => {
   it('gives its model the first 247 characters of the instructions, and all of them with the tools it finds', async () => {
     const { inputs } = await converse(codex, temporaryFolder(), [() => ({ search: 'queue' })]);
     const [first, second] = inputs;
-    expect(first!.prompt).toContain(`- mcp__heddle: heddle gives access to the annotation queues (recorded calls to \
+    expect(first!.prompt).toContain(`- mcp__heddle: heddle works with annotation queues (recorded calls to \
 judge), recorded calls, models and evaluations of the embedded service`);
     expect(first!.prompt).toContain(`\n- mcp__heddle: ${instructions.slice(0, 247)}...\n`);
     expect(first!.tools).toEqual([]);

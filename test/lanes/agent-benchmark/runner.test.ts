@@ -58,7 +58,7 @@ describe('the agent benchmark', () => {
     );
     expect(Object.keys(requests[0])).toEqual(['model', 'messages', 'tools']);
     expect(requests[0].messages.map(({ role }: { role: string }) => role)).toEqual(['system', 'user']);
-    expect(requests[0].messages[0].content).toMatch(/^heddle gives access to the annotation queues/);
+    expect(requests[0].messages[0].content).toMatch(/^heddle works with annotation queues/);
     expect(requests[0].messages[1].content).toMatch(/^In the queue "Tone of replies"/);
     expect(requests[0].tools.map((tool: { function: { name: string } }) => tool.function.name)).toContain(
       'list_queues',

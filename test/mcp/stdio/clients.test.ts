@@ -43,7 +43,7 @@ describe('MCP clients over stdio', () => {
     const client = await connect();
     const { tools } = await client.listTools();
     expect(tools.map(({ name }) => name)).toEqual(toolNames);
-    expect(client.getInstructions()).toContain('the embedded service on this machine (sample data in demo/support');
+    expect(client.getInstructions()).toContain('the embedded service on this machine (demo/support has sample data)');
 
     const page = await client.callTool({
       name: 'query_queue_items',
@@ -91,7 +91,7 @@ describe('MCP clients over stdio', () => {
       emptyHome(temporaryFolder(), { HEDDLE_READ_ONLY: 'true', HEDDLE_TOOLS: 'queue' }),
     );
     expect(client.getInstructions()).toContain(
-      'Not possible here: any change, since HEDDLE_READ_ONLY is set. HEDDLE_TOOLS switches further tools off. The user',
+      'Not possible here: any change (HEDDLE_READ_ONLY is set). HEDDLE_TOOLS hides other tools. In a terminal',
     );
     await expect(client.callTool({ name: 'create_queue', arguments: {} })).rejects.toMatchObject({
       code: -32602,
