@@ -109,6 +109,11 @@ const brokenConnection: FailureKind = {
 /** Failures of a connection; `pattern` matches the code of the error. */
 const networkFailures: (FailureKind & { pattern: RegExp })[] = [
   {
+    ...brokenConnection,
+    pattern: /^ECONNREFUSED$/,
+    hint: 'Nothing listens there. Ask the user to start the service (`heddle service start` if it is one of heddle), or to check the base URL with `heddle doctor`; then try again.',
+  },
+  {
     pattern: /^(HPE_|UND_ERR_HEADERS_OVERFLOW|Z_|ERR__ERROR_|ERR_BROTLI)/,
     code: 'bad_response',
     hint: 'Ask the user to check that the base URL points to the API of the service, and any proxy in between.',

@@ -1,5 +1,5 @@
 import { rounded } from '../core/statistics/rounded.ts';
-import type { ScorerComparison } from './compare-runs.ts';
+import { leastChanged, type ScorerComparison } from './compare-runs.ts';
 import type { RunWithFigures } from './read-run-results.ts';
 import type { ScorerFigures } from './score-figures.ts';
 
@@ -105,7 +105,7 @@ export function probabilityWords(p: number, formats = plainFormats): string {
  * now`. Points are hundredths of a rate.
  */
 export function comparisonWords(comparison: ScorerComparison, formats = plainFormats): string {
-  const { better, worse, same, changed = 0, verdict, difference, interval, lost, unscored, detectable } = comparison;
+  const { better, worse, same, changed = 0, verdict, difference, interval, lost, unscored } = comparison;
   const rows = countWords(better + worse + same + changed, 'row', formats);
   if (difference === undefined) return `${verdict} on ${rows}`;
   const unit = lost === undefined ? '' : ' points';
@@ -115,10 +115,25 @@ export function comparisonWords(comparison: ScorerComparison, formats = plainFor
   const isSure = verdict === 'better' || verdict === 'worse';
   return [
     `${verdict}: ${signed(difference)}${unit}${bounds} on ${rows}`,
-    ...(isSure || detectable === undefined ? [] : [`a difference of ${amount(detectable)}${unit} would show`]),
+    ...(isSure ? [] : sizeWords(comparison, amount, unit, formats)),
     ...(lost === undefined ? [] : [`${countWords(lost, 'row', formats)} always passed before and never now`]),
     ...(unscored === undefined ? [] : [`${countWords(unscored, 'row', formats)} without a score now left out`]),
   ].join('; ');
+}
+
+/** Says what so many rows could show; nothing if none of them differs. */
+function sizeWords(
+  { better, worse, same, changed = 0, verdict, difference = 0, detectable = 0 }: ScorerComparison,
+  amount: (value: number) => string,
+  unit: string,
+  formats: NumberFormats,
+): string[] {
+  if (better + worse + same + changed < leastChanged) return [`it takes ${leastChanged} rows to show any difference`];
+  if (verdict === 'could be chance' && Math.abs(difference) >= detectable)
+    return [
+      `${countWords(better + worse, 'row', formats)} ${better + worse === 1 ? 'differs' : 'differ'}, too few to tell`,
+    ];
+  return detectable === 0 ? [] : [`a difference of ${amount(detectable)}${unit} would show`];
 }
 
 /** Characters of a common beginning that stay before and after the ellipsis. */

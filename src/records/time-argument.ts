@@ -14,7 +14,7 @@ export const timeArgument = z.string().refine((text) => !Number.isNaN(secondsOf(
 
 /** Returns the seconds since 1970 of a time, in UTC if it names no zone; NaN for any other text. */
 export function secondsOf(text: string): number {
-  const [, count, unit = ''] = /^(\d{1,6})([mhdw])$/.exec(text) ?? [];
+  const [, count, unit = ''] = /^(\d{1,6})([mhdw])(?: ago)?$/.exec(text) ?? [];
   if (count !== undefined) return Math.max(0, Date.now() / 1000 - Number(count) * secondsPerUnit.get(unit)!);
   const [, date, clock = 'T00:00:00', zone = 'Z'] =
     /^(\d{4}-\d\d-\d\d)([T ]\d\d:\d\d(?::\d\d(?:\.\d+)?)?)?(Z|[+-]\d\d:\d\d)?$/.exec(text) ?? [];

@@ -13,6 +13,7 @@ import { rounded } from '../core/statistics/rounded.ts';
 import { baselineId, findBaseline, storeBaseline } from '../evaluations/baselines.ts';
 import { judgesOfRuns } from '../evaluations/calibrations.ts';
 import { checkPlaceholders } from '../evaluations/check-placeholders.ts';
+import { leastChanged } from '../evaluations/compare-runs.ts';
 import { comparisonWarning } from '../evaluations/comparison-warning.ts';
 import {
   type DatasetRows,
@@ -277,7 +278,9 @@ Example: {"evaluation":"Support answers","model":"heddle/echo","prompt":"Answer 
             ...(detectable === undefined
               ? []
               : [
-                  `Against another run, so many rows show a difference of ${rounded(100 * detectable, 1)} points; a smaller one only if few rows change.`,
+                  rows < leastChanged
+                    ? `It takes ${leastChanged} rows to show any difference from another run.`
+                    : `Against another run, so many rows show a difference of ${rounded(100 * detectable, 1)} points; a smaller one only if few rows change.`,
                 ]),
           ]
         : [

@@ -97,7 +97,7 @@ Example: {"queue_id":"support-triage","add_fields":[{"name":"kind","type":"boole
     const lines = deleted
       ? [`${dry_run ? 'Would delete q' : 'Deleted q'}${title}${items}. Recorded calls and their judgements stay.`]
       : [
-          `Q${title}${items}${removed === undefined ? '' : `, ${removed} removed`}.`,
+          `Q${title}${items}${removed === undefined ? '' : `, ${removed} removed; their calls and judgements stay`}.`,
           ...(guidelines === undefined ? [] : [`Guidelines: ${cell(guidelines)}`]),
           ...(fields === undefined ? [] : [`Fields: ${renderFields(fields)}`]),
           ...(reviewers_per_item === undefined ? [] : [`Reviewers per item: ${JSON.stringify(reviewers_per_item)}`]),

@@ -250,7 +250,7 @@ describe('heddle doctor', () => {
       expect(states).toMatchObject({ TCP: 'ok', 'inference TCP': 'failure', 'query_queue_items (Basic)': 'ok' });
       expect(states).not.toHaveProperty('run_inference (Bearer)');
       expect(findings.find(({ check }) => check === 'inference TCP')?.advice).toBe(
-        'Check the port in the inference URL, and firewalls between here and there.',
+        'Check that the service runs (`heddle service start` if it is one of heddle), the port in the inference URL, and firewalls between here and there.',
       );
       expect(code).toBe(1);
     });

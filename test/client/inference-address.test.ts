@@ -113,7 +113,7 @@ describe('ServiceClient with a separate inference URL', () => {
       message: expect.stringContaining(
         `No complete response from http://127.0.0.1:${port} to POST /v1/chat/completions: `,
       ),
-      hint: 'Ask the user to check the network and the inference URL with `heddle doctor`; then try again.',
+      hint: 'Nothing listens there. Ask the user to start the service (`heddle service start` if it is one of heddle), or to check the inference URL with `heddle doctor`; then try again.',
     });
   });
 

@@ -75,7 +75,7 @@ describe('comparisonWords', () => {
       new Map([['stars', 2 + (row % 4)]]),
     ]);
     expect(comparisonWords(compareScores(numbers)[0]!)).toBe(
-      'could be chance: +1.4 (+0.5 to +2.3) on 10 rows; a difference of 1.326 would show',
+      'could be chance: +1.4 (+0.5 to +2.3) on 10 rows; 8 rows differ, too few to tell',
     );
     const labels = [1, 2, 3].map((): [RowScores, RowScores] => [
       new Map([['tone', 'kind']]),

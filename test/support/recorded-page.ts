@@ -38,7 +38,7 @@ export async function followPage(
   for (const { info, text } of blocksOf(page)) {
     const [language, blockKind, file] = info.split(' ');
     if (blockKind !== kind) continue;
-    if (file) writeFileSync(join(home, file), text);
+    if (file) writeFileSync(join(home, file), text.replaceAll('8787', port));
     if (language !== 'console') continue;
     for (const { command: typed, output: expected } of transcript(text)) {
       // The address in recording.env is the one of the default port.

@@ -124,7 +124,7 @@ describe('query_calls', () => {
 
   it('refuses an invalid time', async () => {
     const { call } = await connect();
-    for (const started_after of ['yesterday', '2026-02-31', '2026-02-31T10:00:00Z']) {
+    for (const started_after of ['yesterday', '7 days ago', '2026-02-31', '2026-02-31T10:00:00Z']) {
       const { error } = await call('query_calls', { filter: { started_after } });
       expect(error.message).toContain(
         'filter.started_after: must be a date or time like 2026-01-31 or 2026-01-31T09:00:00Z',

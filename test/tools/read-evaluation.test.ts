@@ -170,7 +170,7 @@ describe('read_evaluation', () => {
     });
     expect(text).toContain('run 2 against run 1: 7 shared rows, 2 more in one of them only.');
     expect(text).toContain(
-      'exact: could be chance: +85.7 points (+19.9 to +97.4) on 7 rows; a difference of 37 points would show; 0 rows always passed before and never now',
+      'exact: could be chance: +85.7 points (+19.9 to +97.4) on 7 rows; 6 rows differ, too few to tell; 0 rows always passed before and never now',
     );
     expect(text).toContain('exact\t6\t0\t1\t0.031\t0.063\tcould be chance');
     expect(text).toContain('judge.score\t6\t1\t0\t0.13\t0.13\tcould be chance');

@@ -176,6 +176,20 @@ describe('update_queue_items', () => {
     });
   });
 
+  it('says which fields nobody has judged on items that it completes, and which items it opens again', async () => {
+    const { call } = await connectClient(emptyHome(temporaryFolder()));
+    const fields = ['helpful', 'polite'].map((name) => ({ name, type: 'boolean' }));
+    const { queue_id } = await call('create_queue', { name: 'Two fields', fields });
+    await call('add_queue_items', { queue_id, filter: { op_name: 'support.answer' }, sample: { n: 2 } });
+    const change = (more: object) => call('update_queue_items', { queue_id, filter: {}, change: more });
+    const judged = await change({ judgements: { helpful: true }, annotation_state: 'completed' });
+    expect(judged.hint).toBe('Nobody has judged polite on 2 completed items.');
+    expect(await change({ judgements: { polite: true }, annotation_state: 'completed' })).not.toHaveProperty('hint');
+    expect((await change({ retract: ['polite'] })).hint).toBe(
+      'States of the items: 2 are in_progress again; none can become unstarted again.',
+    );
+  });
+
   it('refuses the whole call when an item appears twice', async () => {
     const { call } = await connectClient(await importNumberedQueue(1));
     const { items } = await call('query_queue_items', { queue_id: 'q' });

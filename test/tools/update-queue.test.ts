@@ -72,7 +72,7 @@ describe('update_queue', () => {
     expect((await call('query_queue_items', queue)).items).toHaveLength(4);
     const removed = await call('update_queue', { ...queue, remove_items });
     expect(removed).toMatchObject({ removed: 2, total_items: 2, unknown: ['nowhere'] });
-    expect(removed.text).toContain('2 items, 2 removed.');
+    expect(removed.text).toContain('2 items, 2 removed; their calls and judgements stay.');
     expect((await call('query_queue_items', queue)).items.map(({ call_id }: { call_id: string }) => call_id)).toEqual([
       'call-2',
       'call-3',

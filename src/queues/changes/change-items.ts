@@ -5,6 +5,7 @@ import { HeddleError, invalidArgument } from '../../core/errors.ts';
 import { inBatches } from '../../core/in-batches.ts';
 import { countEach } from '../../core/statistics/count-each.ts';
 import { errorMember } from '../../records/error-member.ts';
+import { pluralize } from '../../text/page.ts';
 import { isOwn } from '../authorship.ts';
 import type { ItemsFilter } from '../items-filter.ts';
 import { byCall, judgementsOf } from '../judgements.ts';
@@ -97,7 +98,7 @@ export async function changeItems(
     return listed ? [...listed.keys()].flatMap((id) => byId.get(id) ?? []) : results;
   };
   if (isDryRun) {
-    const hint = noteOnWhatStays(updates, queue, true);
+    const hint = describeRest(updates, queue, true);
     return { items, results: inOrder(updates.map(previewOf)), ...(hint !== undefined && { hint }) };
   }
 
@@ -119,7 +120,7 @@ export async function changeItems(
   const isConditional = (conditions.asOf !== undefined && !queue.byUser) || conditions.expectedState !== undefined;
   const done = settled.filter(({ wrote, error }) => wrote && !error);
   const unread = isConditional ? await noteChangesByOthers(done, queue, startedAtMs) : undefined;
-  const hint = [unread, noteOnWhatStays(settled, queue)].filter((text) => text !== undefined).join(' ') || undefined;
+  const hint = [unread, describeRest(settled, queue)].filter((text) => text !== undefined).join(' ') || undefined;
   return { items, stoppedBy, hint, results: inOrder((listed ? updates : settled).map(resultOf)) };
 }
 
@@ -170,8 +171,8 @@ function changesByItem(changes: readonly ListedChange[], items: readonly QueueIt
   return found;
 }
 
-/** Says what stays after changes by the user, and after one has withdrawn all that one gave. */
-function noteOnWhatStays(updates: readonly Update[], queue: QueueAccess, isDryRun = false): string | undefined {
+/** Says what stays after changes by the user, what stays after one has withdrawn all that one gave, and what nobody has judged. */
+function describeRest(updates: readonly Update[], queue: QueueAccess, isDryRun = false): string | undefined {
   const notes: string[] = [];
   const staying = updates.flatMap(({ stays, error }) => (error ? [] : stays));
   if (staying.length > 0) {
@@ -180,9 +181,11 @@ function noteOnWhatStays(updates: readonly Update[], queue: QueueAccess, isDryRu
       `Your own judgements stay beside those of the user, ${inFields.join(', ')}: to withdraw them, retract their fields without by_user.`,
     );
   }
-  const undone = updates.filter(({ change, error }) => change.retract?.includes(everything) && !error);
+  const isReopened = isDryRun ? (update: Update) => mayReopen(update, queue) : wasReopened;
+  const undone = updates.filter(
+    (update) => !update.error && (update.change.retract?.includes(everything) || isReopened(update)),
+  );
   if (undone.some(({ item }) => item.annotation_state !== 'unstarted')) {
-    const isReopened = isDryRun ? (update: Update) => mayReopen(update, queue) : wasReopened;
     const counts = countEach(undone.map((update) => (isReopened(update) ? 'again' : update.item.annotation_state)));
     const states = [...counts].map(([state, count]) => {
       const isOne = count === 1;
@@ -190,6 +193,11 @@ function noteOnWhatStays(updates: readonly Update[], queue: QueueAccess, isDryRu
       return `${count} ${isDryRun ? 'would stay' : isOne ? 'stays' : 'stay'} ${state}`;
     });
     notes.push(`States of the items: ${states.join(', ')}; none can become unstarted again.`);
+  }
+  const unjudged = countEach(updates.flatMap(({ unjudged, error }) => (error ? [] : unjudged)));
+  if (unjudged.size > 0) {
+    const fields = [...unjudged].map(([field, count]) => `${field} on ${pluralize(count, 'completed item')}`);
+    notes.push(`Nobody has judged ${fields.join(', ')}.`);
   }
   return notes.length > 0 ? notes.join(' ') : undefined;
 }

@@ -72,6 +72,8 @@ export interface Update {
   meanwhile?: string;
   /** The judgements of this client that a change by the user contradicts. */
   stays: Judgement[];
+  /** Fields that nobody has judged on an item which a change completes with other judgements. */
+  unjudged: string[];
   error?: HeddleError;
 }
 
@@ -151,7 +153,7 @@ export async function planUpdates(
   learnAccount(judgements, tag, queue);
   learnAccount(judgements, tag, asClient);
   return work.map(({ item, change }) => {
-    const update: Update = { item, change, feedback: [], purge: [], wrote: false, stays: [] };
+    const update: Update = { item, change, feedback: [], purge: [], wrote: false, stays: [], unjudged: [] };
     const given = judgementsByCall.get(item.call_id) ?? [];
     const error = unmetCondition(item, given, conditions, queue);
     if (error) return { ...update, error };
@@ -196,6 +198,11 @@ export async function planUpdates(
     if (takesAll || retract.includes(notes)) update.purge.push(...ownNotes.map(({ id }) => id));
     if (note !== undefined && !ownNotes.some((given) => given.note === note)) {
       update.feedback.push({ ...author, feedback_type: noteType, payload: { note }, id: noteId(note) });
+    }
+    if (change.judgements && change.annotation_state === 'completed') {
+      const kept = given.filter((judgement) => !retracted.includes(judgement));
+      const judged = new Set([...Object.keys(change.judgements), ...kept.map(({ field }) => field)]);
+      update.unjudged = fields.map(({ name }) => name).filter((name) => !judged.has(name));
     }
     if (queue.byUser) update.stays = contradictedBy(change, given, asClient);
     return update;

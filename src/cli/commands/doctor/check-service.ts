@@ -23,7 +23,7 @@ const layerAdvice = {
   proxy:
     'Check the address of the proxy in HTTPS_PROXY or HTTP_PROXY, its user name and password, and that it reaches the base URL. NO_PROXY lists hosts to reach without it.',
   DNS: 'Check the host name in the base URL, and the name server of this network.',
-  TCP: 'Check the port in the base URL, and firewalls between here and there.',
+  TCP: 'Check that the service runs (`heddle service start` if it is one of heddle), the port in the base URL, and firewalls between here and there.',
   // Nothing says whether the host, the port or TLS was silent.
   connection: 'Check the scheme and the port in the base URL, and firewalls between here and there.',
   TLS: 'Check the base URL. For a private certificate authority, set NODE_EXTRA_CA_CERTS where heddle is started.',
