@@ -35,6 +35,13 @@ if (words.length > 0) {
   await writeWhole(stepFile(folder, step), JSON.stringify(stepOf(words)));
   step += 1;
 }
-while (!existsSync(shownFile(folder, step)) && !existsSync(endFile(folder))) await setTimeout(50);
+const pollMs = 50;
+/** Time in which a job that has just been started creates its folder. */
+const startMs = 30_000;
+for (let waitedMs = 0; !existsSync(shownFile(folder, step)) && !existsSync(endFile(folder)); waitedMs += pollMs) {
+  if (waitedMs > startMs && !existsSync(folder))
+    stop(`Nothing plays in ${folder}. Start it: npm run bench:agent -- --step ${folder}`);
+  await setTimeout(pollMs);
+}
 const file = existsSync(shownFile(folder, step)) ? shownFile(folder, step) : endFile(folder);
 console.log(readFileSync(file, 'utf8'));

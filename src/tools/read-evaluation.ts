@@ -167,9 +167,11 @@ Example: {"evaluation":"Support answers"}`,
             `${pluralize(rows.length, 'row')} of ${total} from offset ${offset}.${more}`,
             compactTable(rows.map(tableRow), ['call_id']),
           ]
-        : offset > 0 || total === 0
-          ? [`No rows at offset ${offset}: ${total} match.`]
-          : []),
+        : total === 0
+          ? ['No rows match.']
+          : offset > 0
+            ? [`No rows at offset ${offset}: ${total} match.`]
+            : []),
     ].join('\n');
   },
 
