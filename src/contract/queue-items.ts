@@ -51,7 +51,7 @@ const seconds = z.number().min(0).max(latestSecond);
 
 /** Conditions on the judgements of an item. Each annotator's latest judgement in each field counts. */
 export const judgementConditions = z.object({
-  judged_by: z.string().min(1).max(500).nullish().describe('Annotator, beginning* or me.'),
+  judged_by: z.string().min(1).max(500).nullish().describe('Annotator, beginning*, or me: you.'),
   field: z.string().min(1).max(500).nullish().describe('Judged field.'),
   value: z.unknown().optional().describe('Its value.'),
   judged_at_least: z.int().min(1).max(1000).nullish().describe('Number of annotators.'),

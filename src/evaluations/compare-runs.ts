@@ -8,8 +8,6 @@ import { areLabels, intervalBounds, maxScorers, roundedInterval, type ScoredTria
 
 /** Probability from which a difference counts as more than chance. */
 const significance = 0.05;
-/** The least number of rows that, all better or all worse, are more than chance. */
-export const leastChanged = Math.ceil(1 - Math.log2(significance));
 /** Difference of two means that rounding can explain. */
 const roundingError = 1e-9;
 

@@ -1,5 +1,5 @@
 import { rounded } from '../core/statistics/rounded.ts';
-import { leastChanged, type ScorerComparison } from './compare-runs.ts';
+import type { ScorerComparison } from './compare-runs.ts';
 import type { RunWithFigures } from './read-run-results.ts';
 import type { ScorerFigures } from './score-figures.ts';
 
@@ -120,6 +120,9 @@ export function comparisonWords(comparison: ScorerComparison, formats = plainFor
     ...(unscored === undefined ? [] : [`${countWords(unscored, 'row', formats)} without a score now left out`]),
   ].join('; ');
 }
+
+/** The least number of rows that, all better or all worse, are more than chance: for six p is 0.031. */
+export const leastChanged = 6;
 
 /** Says what so many rows could show; nothing if none of them differs. */
 function sizeWords(

@@ -21,7 +21,7 @@ export const itemsFilter = z.strictObject({
   ...shapeWithoutNull(members),
   // An empty list would select everything, which is seldom meant.
   ids: z.array(z.string()).min(1).max(1000).optional().describe('Items or calls.'),
-  started_after: timeArgument.optional().describe('Date or time, or 24h, 7d ago.'),
+  started_after: timeArgument.optional().describe('Date, time or 7d ago.'),
   started_before: timeArgument.optional(),
   value: z
     .union([z.string(), z.number(), z.boolean(), z.looseObject({}), z.array(z.string())])

@@ -9,7 +9,7 @@ import { secondsOf, timeArgument } from './time-argument.ts';
 /** Argument that selects recorded calls; a call must match every member. */
 export const callsFilterArgument = z.strictObject({
   op_name: z.string().min(1).optional().describe('Plain name or reference.'),
-  started_after: timeArgument.optional().describe('Date or time, or 24h, 7d ago.'),
+  started_after: timeArgument.optional().describe('Date, time or 7d ago.'),
   started_before: timeArgument.optional(),
   has_error: z.boolean().optional(),
   trace_id: z.string().min(1).optional(),

@@ -13,7 +13,6 @@ import { rounded } from '../core/statistics/rounded.ts';
 import { baselineId, findBaseline, storeBaseline } from '../evaluations/baselines.ts';
 import { judgesOfRuns } from '../evaluations/calibrations.ts';
 import { checkPlaceholders } from '../evaluations/check-placeholders.ts';
-import { leastChanged } from '../evaluations/compare-runs.ts';
 import { comparisonWarning } from '../evaluations/comparison-warning.ts';
 import {
   type DatasetRows,
@@ -40,6 +39,7 @@ import {
   withFigures,
 } from '../evaluations/read-run-results.ts';
 import { renderRuns, renderRunTable } from '../evaluations/render-runs.ts';
+import { leastChanged } from '../evaluations/result-words.ts';
 import { figuresOf } from '../evaluations/score-figures.ts';
 import { readAllItems } from '../queues/read-items.ts';
 import { findQueueId } from '../queues/require-queue.ts';

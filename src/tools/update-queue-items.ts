@@ -55,7 +55,7 @@ const input = z.strictObject({
   expected_state: z.enum(annotationStates).optional().describe('Refuses items in another state.'),
   dry_run: z.boolean().optional(),
   confirm: z.boolean().optional().describe('The user has agreed.'),
-  by_user: z.boolean().optional().describe("The values are the user's."),
+  by_user: z.boolean().optional().describe("The user's own values."),
   project_id: projectArgument('Project of the queue'),
 });
 
