@@ -43,7 +43,8 @@ describe.skipIf(!hasNginx || !hasChromium)('deploy/nginx/heddle-board.conf', () 
     const judges = result.tables[0].rows.map(([annotator]: [string]) => annotator);
     expect(judges).toEqual(expect.arrayContaining(['ann', 'ben', 'cleo']));
     const fetch = trustingFetch();
-    for (const path of ['/', '/health', '/projects', '/openapi.json', '/boards']) {
+    expect((await fetch(`${origin}/`)).url).toBe(`${origin}/board/`);
+    for (const path of ['/health', '/projects', '/openapi.json', '/boards']) {
       expect([path, (await fetch(`${origin}${path}`)).status]).toEqual([path, 404]);
     }
     // Too many passwords from one address are refused before they reach the service.
