@@ -66,6 +66,11 @@ export function resolveSettings(inputs: Inputs): ResolvedSettings {
     if (name === 'weave') values.weave ??= isWeaveByDefault(values, sources);
   }
   if (sources.weave.from === 'unset') sources.weave = { from: 'default' };
+  // Who names a folder in a command means it, whatever database the shell has for other commands.
+  if (sources.dataDir.from === 'flag' && sources.databaseUrl.from !== 'flag') {
+    values.databaseUrl = undefined;
+    sources.databaseUrl = { from: 'unset' };
+  }
   if (values.baseUrl === undefined) {
     // With subjects, the base URLs are in their profiles.
     const mayHaveBaseUrl = inputs.newProfile || values.subjects !== undefined;

@@ -252,7 +252,7 @@ export const settingDefinitions = {
   dataDir: setting({
     flag: '--data-dir <folder>',
     environment: 'HEDDLE_DATA_DIR',
-    help: "folder for the embedded service's data",
+    help: "folder for the embedded service's data; as a flag also instead of HEDDLE_DATABASE_URL",
   }),
   databaseUrl: setting({
     flag: '--database <url>',

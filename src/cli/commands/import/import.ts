@@ -184,11 +184,16 @@ function explainJudging(command: Command, { projectId, queueId }: ImportTarget):
   const project = isUsual ? '' : ` --project ${projectId}`;
   const program = programName();
   const target = `${shellWord(queueId)}${project}${profile}${folder}`;
-  stderr.write(`Judge them in a browser: ${program} board ${target}\n`);
+  const isPublic = values.publicUrl !== undefined;
+  stderr.write(
+    isPublic
+      ? `Invite a person to judge them: ${program} service invite NAME ${projectId} --queue ${shellWord(queueId)}${profile}${folder}\n`
+      : `Judge them in a browser: ${program} board ${target}\n`,
+  );
   stderr.write(
     `Save the judgements: ${program} queue export ${target} --format csv --wide --values --out judgements.csv\n`,
   );
-  if (isUsual) return;
+  if (isUsual || isPublic) return;
   stderr.write(
     `Clients see it once ${projectId} is their project: \`${program} config set project ${projectId}${profile}\`, or for one client \`${program} setup CLIENT --project ${projectId}${folder}\`.\n`,
   );
