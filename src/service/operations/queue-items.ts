@@ -22,9 +22,10 @@ import { inChunks } from '../storage/in-chunks.ts';
 import { findQueue } from '../storage/queue-rows.ts';
 import { totalOrder } from '../storage/total-order.ts';
 import { findFeedbackOf, readFeedbackByKeys } from './feedback.ts';
+import { findPageIds } from './find-page-ids.ts';
 import { inTransaction, type OperationHandler } from './operation.ts';
 import { requireQueueRow } from './queues.ts';
-import { conditionsFor, type ItemSelection, selectItems, sortValue } from './select-items.ts';
+import { conditionsFor, type ItemSelection, selectItems } from './select-items.ts';
 
 /** Reads a page of a queue's items, with their positions in the whole queue when the request asks for them. */
 export const queryQueueItems: OperationHandler<'queryQueueItems'> = async (
@@ -62,42 +63,25 @@ export async function findItemPage(
 ): Promise<{ items: QueueItem[] }> {
   // Asked for by itself: as a condition of the items, SQLite would look at it once for each of them.
   if (!(await findQueue(transaction, queue.project_id, queue.queue_id))) return { items: [] };
-  const order = sql.join(
-    totalOrder(body.sort_by, sortFields, { field: 'created_at', direction: 'asc' }).map(
-      ({ column, direction }) => sql`${sortValue(column, conditions)} ${sql.raw(direction)}`,
-    ),
-  );
-  const page = selectItems(transaction, queue, conditions)
-    .select('id')
-    .orderBy(order)
-    .limit(body.limit ?? Number.MAX_SAFE_INTEGER)
-    .offset(body.offset ?? 0);
-  // The ids come from an index alone, so that whole rows are read for the page only.
-  const itemsOfPage = transaction.selectFrom(page.as('page')).innerJoin('queue_items', 'queue_items.id', 'page.id');
-  const { count, chars } = await itemsOfPage
-    .select(({ fn }) => [
-      fn.countAll<number>().as('count'),
-      fn.sum<number | null>(fn('length', ['display_fields'])).as('chars'),
-    ])
+  const order = totalOrder(body.sort_by, sortFields, { field: 'created_at', direction: 'asc' });
+  const items = selectItems(transaction, queue, conditions);
+  const numbered = body.include_position ? selectItems(transaction, queue) : undefined;
+  const page = { items, numbered, offset: body.offset ?? 0, limit: body.limit ?? Number.MAX_SAFE_INTEGER };
+  const { database } = conditions;
+  const hold = (count: number) => budget.hold(count * bytesPerItem, pageHint);
+  const ids = await findPageIds(page, order, { transaction, database, maxSorted: 2000, hold });
+  const list = database.textsOf(JSON.stringify(ids.map(({ id }) => id)));
+  const itemsOfPage = transaction.selectFrom('queue_items').where(sql<boolean>`id in ${list}`);
+  const { chars } = await itemsOfPage
+    .select(({ fn }) => fn.sum<number | null>(fn('length', ['display_fields'])).as('chars'))
     .executeTakeFirstOrThrow();
-  // PostgreSQL's driver returns counts and sums as strings.
-  const bytes = Number(count) * bytesPerItem + Number(chars) * bytesPerDisplayChar;
-  budget.hold(bytes, 'ask for fewer items at once, with limit and offset');
-  const rows = await itemsOfPage.selectAll('queue_items').orderBy(order).execute();
-  if (!body.include_position) return { items: rows.map((row) => toItem(row)) };
-  const numbered = selectItems(transaction, queue).select([
-    'id',
-    sql<number>`row_number() over (order by ${order})`.as('position'),
-  ]);
-  const positions = await transaction
-    .selectFrom(numbered.as('numbered'))
-    .select(['id', 'position'])
-    .where('id', 'in', page)
-    .execute();
-  // PostgreSQL's driver returns row numbers as strings.
-  const positionsById = new Map(positions.map(({ id, position }) => [id, Number(position)]));
-  return { items: rows.map((row) => toItem(row, positionsById.get(row.id))) };
+  // PostgreSQL's driver returns sums as strings.
+  budget.hold(Number(chars) * bytesPerDisplayChar, pageHint);
+  const rows = new Map((await itemsOfPage.selectAll().execute()).map((row) => [row.id, row]));
+  return { items: ids.map(({ id, position }) => toItem(rows.get(id)!, position)) };
 }
+
+const pageHint = 'ask for fewer items at once, with limit and offset';
 
 /** The memory of an item, and of a character of its display fields, which are short texts, in bytes. */
 const bytesPerItem = 1000;
@@ -119,7 +103,7 @@ async function addAssignees(
       .where('item_id', 'in', chunk)
       .orderBy('annotator')
       .execute();
-    budget.hold(found.length * bytesPerAssignee, 'ask for fewer items at once, with limit and offset');
+    budget.hold(found.length * bytesPerAssignee, pageHint);
     return found;
   });
   for (const { item_id, annotator } of rows) {
