@@ -37,14 +37,21 @@ export async function findPageIds(
   context: PageContext & { hold(count: number): void },
 ): Promise<PageId[]> {
   const { items, numbered, offset } = page;
-  const maxCounted = Math.min(offset + Math.max(page.limit, context.maxSorted + 1), Number.MAX_SAFE_INTEGER);
+  const needsSorting = numbered !== undefined || !isOfIndex(order);
+  const maxPageCount = needsSorting ? Math.max(page.limit, context.maxSorted + 1) : page.limit;
+  const maxCounted = Math.min(offset + maxPageCount, Number.MAX_SAFE_INTEGER);
   // Without an order, SQLite would count with its smallest index, and read every row for the filter.
   const count = await countItems(items.orderBy('created_at').limit(maxCounted), context);
   const limit = Math.max(0, Math.min(page.limit, count - offset));
   context.hold(limit);
   if (limit === 0) return [];
-  const isLarge = numbered ? await hasMany(numbered, context) : count > context.maxSorted;
+  const isLarge = numbered ? await hasMany(numbered, context) : needsSorting && count > context.maxSorted;
   return (isLarge ? findPart : sortPart)({ ...page, limit, precedingCount: 0 }, order, context);
+}
+
+/** Returns whether an index has the items in an order. */
+function isOfIndex([key, ...rest]: Order): boolean {
+  return key?.column !== 'latency' && key?.direction === 'asc' && rest.length === 1 && rest[0]!.direction === 'asc';
 }
 
 /** A part of a page, with the number of items that come before all those of `numbered`. */
