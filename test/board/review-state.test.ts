@@ -16,6 +16,7 @@ import {
   placesOf,
   type ReviewState,
   selectAll,
+  skippedTogether,
   stagedCards,
   takeBack,
   withCard,
@@ -84,10 +85,19 @@ describe('the state of the review board', () => {
 
   it('judges all selected items if one of them is judged, and only the item otherwise', () => {
     const all = give(selectAll(opened), 'a', 'helpful', false);
-    expect(all.message).toBe('helpful No, for 2 items');
+    expect(all.message).toBe('helpful No, for 2 items. u takes that back.');
     expect(stagedCards(all)).toHaveLength(2);
     expect(stagedCards(give(opened, 'a', 'helpful', false))).toHaveLength(1);
     expect(selectAll(selectAll(opened)).message).toBe('Nothing is selected.');
+  });
+
+  it('counts the items that are skipped together, until that is taken back', () => {
+    const apart = chooseState(chooseState(opened, 'a', 'skipped'), 'b', 'skipped');
+    expect(skippedTogether(apart)).toBe(0);
+    const together = chooseState(selectAll(opened), 'a', 'skipped');
+    expect([skippedTogether(together), together.message]).toEqual([2, 'skipped, for 2 items. u takes that back.']);
+    expect(skippedTogether(takeBack(together))).toBe(0);
+    expect(skippedTogether(give(selectAll(opened), 'a', 'helpful', true))).toBe(0);
   });
 
   it('says which item was judged, also once the next one is shown', () => {

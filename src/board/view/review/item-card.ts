@@ -193,7 +193,7 @@ function fieldRow(field: FieldSummary, index: number, { card, fields, canWrite, 
       'data-active': (index === active && fields.length > 1) || undefined,
       onFocusIn: () => board.activate(item.id, index),
     },
-    h('legend', {}, visibleText(name)),
+    h('legend', { onClick: focusBox }, visibleText(name)),
     description !== undefined && h('p', { class: 'description' }, visibleText(description)),
     disputeLine(field, item, canWrite, control.onGive),
     canWrite && fieldControl(control),
@@ -212,11 +212,17 @@ function correction(field: FieldSummary, value: unknown, card: Card, board: Boar
   const problem = 'Change what is wrong. Until then nothing is decided.';
   return button(
     'Begin with the output',
-    () => board.update(giveTyped, card.item.id, field.name, { text: output, problem }),
-    {
-      class: 'quiet',
+    (event) => {
+      board.update(giveTyped, card.item.id, field.name, { text: output, problem });
+      focusBox(event);
     },
+    { class: 'quiet' },
   );
+}
+
+/** Puts the cursor into the box of the field of a control. */
+function focusBox({ currentTarget }: TargetedEvent): void {
+  (currentTarget as Element).closest('fieldset')?.querySelector<HTMLElement>('.box')?.focus();
 }
 
 /** Draws the values of a dispute side by side, each as a button that settles it. */
@@ -296,7 +302,14 @@ function note({ card: { item, draft }, board }: CardProps): ComponentChild {
   });
   // A dispute is settled with a reason, which stays in view.
   const attributes = { class: 'more note', open: item.disputes ? true : undefined };
-  return h('details', attributes, h('summary', {}, name), box);
+  const onClick = (event: TargetedEvent<HTMLElement>): void => {
+    const details = event.currentTarget.parentElement as HTMLDetailsElement;
+    if (details.open) return;
+    event.preventDefault();
+    details.open = true;
+    details.querySelector('textarea')!.focus();
+  };
+  return h('details', attributes, h('summary', { onClick }, name), box);
 }
 
 function others({ card, account, board }: CardProps): ComponentChild {

@@ -41,6 +41,7 @@ import {
   placeOf,
   type ReviewState,
   selectAll,
+  skippedTogether,
   stagedCards,
   takeBack,
   toDoOf,
@@ -89,6 +90,7 @@ export class Board extends View<ReviewState> {
       enter: () => this.#whenCardStands(() => this.#enter()),
       takeBack: () => this.#whenCardStands(() => this.#takeBack()),
       act: (key) => this.#whenCardStands(() => this.#act(key)),
+      refuse: () => this.announce('Nothing was done: you clicked something else. Press Esc, then the letter.'),
     });
     this.#store.onChange((id, draft) => this.update(withForeignDraft, id, draft));
     window.addEventListener('beforeunload', (event) => {
@@ -269,11 +271,16 @@ export class Board extends View<ReviewState> {
   writeOrAsk(): void {
     const staged = stagedCards(this.state);
     const { isWriting, isAsking } = this.state;
+    const skipped = skippedTogether(this.state);
     if (isWriting) return;
     if (staged.length === 0) this.announce('There is nothing to write yet.');
-    else if (staged.length <= maxUnasked || isAsking) void this.#write(staged);
+    else if ((staged.length <= maxUnasked && skipped === 0) || isAsking) void this.#write(staged);
     else {
-      const message = `Nothing is written yet. Press Enter or the button once more to write all ${staged.length} items. You can still correct them afterwards.`;
+      const after =
+        skipped === 0
+          ? 'You can still correct them afterwards.'
+          : `${skipped} of them go to someone else, and you cannot take that back.`;
+      const message = `Nothing is written yet. Press Enter or the button once more to write all ${staged.length} items. ${after}`;
       this.update((state) => ({ ...state, isAsking: true, message }));
     }
   }

@@ -306,7 +306,8 @@ function withDecision(
     cards.set(each, { ...card, draft: change(card.draft, card.item), problem: undefined });
     count += 1;
   }
-  const message = count === 1 ? `Item ${placeOf(state, id)}: ${what}` : `${what}, for ${countOf(count, 'item')}`;
+  const message =
+    count === 1 ? `Item ${placeOf(state, id)}: ${what}` : `${what}, for ${countOf(count, 'item')}. u takes that back.`;
   return remembering(state, { ...state, cards, isAsking: false, message }, id, what);
 }
 
@@ -390,6 +391,12 @@ export function selectAll(state: ReviewState): ReviewState {
 /** Returns the cards with something to write. */
 export function stagedCards({ cards }: ReviewState): Card[] {
   return [...cards.values()].filter(({ item, draft }) => isWritable(item, draft));
+}
+
+/** Returns how many items are skipped by decisions about several at once. */
+export function skippedTogether({ cards, history }: ReviewState): number {
+  const together = history.flatMap(({ drafts }) => (drafts.size > 1 ? [...drafts.keys()] : []));
+  return new Set(together.filter((id) => cards.get(id)?.draft.state === 'skipped')).size;
 }
 
 /** Returns the number of a card as the page shows it, from 1. */
