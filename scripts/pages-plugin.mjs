@@ -10,7 +10,10 @@ export const pageMetafiles = [];
 
 /** Methods of the Markdown parser that read links, HTML and character references. */
 const unmetMethods =
-  /parse(LinkTitle|LinkDestination|LinkLabel|OpenBracket|Reference|Autolink|HtmlTag|Entity): parse\1,/g;
+  /(parse(?:LinkTitle|LinkDestination|LinkLabel|OpenBracket|Reference|Autolink|HtmlTag|Entity)|(?:add|remove)Bracket): \1,/g;
+/** What follows once a bracket that closes has an opener, the end of a block of HTML, and what measures times. */
+const unmetStatements =
+  /\n {4}if \(!opener\.active\)[\s\S]*?(?=\n\};)|\n {12}\/\/ if HtmlBlock[\s\S]*?\n {12}\}|\n {4}if \(this\.options\.time\) \{[^}]*\}/g;
 /** The function of the Markdown parser that begins blocks of HTML. */
 const unmetBlock = /\/\/ HTML block\n\s*function[\s\S]*?(?=\/\/ Setext heading)/;
 /** The patterns that only these need. */
@@ -39,6 +42,7 @@ const parserOnly = {
     builder.onLoad({ filter: /\/commonmark\/lib\/(blocks|common|inlines|node)\.js$/ }, ({ path }) => ({
       contents: readFileSync(path, 'utf8')
         .replaceAll(unmetMethods, '')
+        .replaceAll(unmetStatements, '')
         .replace(unmetBlock, '')
         .replaceAll(unmetPatterns, '')
         .replaceAll(unmetMembers, '')
