@@ -14,6 +14,7 @@ import {
 } from '../queues/item-pages.ts';
 import { itemsFilter, namesCaller } from '../queues/items-filter.ts';
 import { readFeedbackOnCalls } from '../queues/judgements.ts';
+import { readLackingPage } from '../queues/lacking-items.ts';
 import { matchingItems } from '../queues/matching-items.ts';
 import { ownFeedback, ownFeedbackIn } from '../queues/own-feedback.ts';
 import { itemCounts, ownStateOf, unfinishedOf } from '../queues/own-progress.ts';
@@ -32,6 +33,7 @@ import { defineTool, projectArgument, projectOf, queueArgument, type ToolContext
 const reviewFilter = itemsFilter.extend({
   unfinished_by_me: z.boolean().optional(),
   disagreement: z.boolean().optional().describe('Items on which annotators differ, the worst first, to settle.'),
+  lacks_value: z.boolean().optional().describe('Completed items on which a field has no value of anyone.'),
 });
 /** The filter of the board: conditions on items, and whether the user has finished them. */
 export type ReviewFilter = z.output<typeof reviewFilter>;
@@ -86,6 +88,7 @@ const output = z.object({
     .describe(
       "With limit: the items with their call_values, the user's own judgements and note, and suggestions of scorers.",
     ),
+  lacking: z.record(z.string(), z.int()).optional().describe('With lacks_value: number of items, by field.'),
   ...pageMembers,
   matching: z.int().optional().describe('Without limit: number of items that match the filter.'),
   as_of: z.string().describe('Time of reading, for update_queue_items.'),
@@ -126,13 +129,13 @@ Example: {"queue_id":"support-triage"}`,
     const { queue_id, offset = 0, filter = toDo } = args;
     const project = projectOf(args, context);
     const access = { ...context, id: queue_id, project };
-    const { unfinished_by_me: isUnfinishedOnly = false, disagreement, ...others } = filter;
+    const { unfinished_by_me: isUnfinishedOnly = false, disagreement, lacks_value, ...others } = filter;
     // Items on which annotators differ are those of disputes; the others are a condition like any other.
     const conditions = disagreement === false ? { ...others, disagreement } : others;
     const { limit } = args;
     const query = { ...args, filter: conditions, isUnfinishedOnly, include_own_state: true };
-    const readPage = disagreement ? readDisputedPage : readItemPage;
-    const page: Omit<ItemPage, 'feedback' | 'filter'> =
+    const readPage = disagreement ? readDisputedPage : lacks_value ? readLackingPage : readItemPage;
+    const page: Omit<ItemPage, 'feedback' | 'filter'> & { lacking?: Record<string, number> } =
       limit === undefined
         ? { items: [], hasMore: false, as_of: service.facts.now() }
         : await readPage({ ...query, limit }, access);
@@ -194,6 +197,7 @@ Example: {"queue_id":"support-triage"}`,
         };
       }),
       ...pagePosition(offset, items.length, page.hasMore),
+      ...(page.lacking && { lacking: page.lacking }),
       ...(matching !== undefined && { matching }),
       as_of: page.as_of,
       ...(userId !== undefined && { account: userId }),
@@ -234,11 +238,12 @@ function withoutTimes({ judged_at: _at, guidelines: _guidelines, ...given }: Giv
 
 /** Returns the number of items that a board with a filter shows. */
 async function countReviewed(
-  { disagreement }: ReviewFilter,
+  { disagreement, lacks_value }: ReviewFilter,
   query: Omit<ItemPageRequest, 'limit'>,
   queue: QueueAccess & Pick<ToolContext, 'maxResultChars'>,
 ): Promise<number> {
   if (disagreement) return (await readDisputedPage({ ...query, limit: 1 }, queue)).matching;
+  if (lacks_value) return (await readLackingPage({ ...query, limit: 1 }, queue)).matching;
   const { filter = {}, isUnfinishedOnly = false, include_own_state } = query;
   const all = await matchingItems(queue, filter, { include_own_state, include_feedback: isUnfinishedOnly });
   return (isUnfinishedOnly ? await unfinishedOf(all, queue) : all.items).length;

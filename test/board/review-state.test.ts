@@ -3,6 +3,7 @@ import { draftedChange, draftText, emptyDraft, parseDraft, withRetraction } from
 import { choicesOf, readTyped, textOf } from '../../src/board/view/review/field-values.ts';
 import {
   acceptSuggestions,
+  agentsOf,
   batchesOf,
   chooseActive,
   chooseState,
@@ -98,6 +99,35 @@ describe('the state of the review board', () => {
     expect([skippedTogether(together), together.message]).toEqual([2, 'skipped, for 2 items. u takes that back.']);
     expect(skippedTogether(takeBack(together))).toBe(0);
     expect(skippedTogether(give(selectAll(opened), 'a', 'helpful', true))).toBe(0);
+  });
+
+  it('begins at the field that lacks a value of anyone, and is settled once it has one', () => {
+    const given = { judgements: { 'root (cody)': { helpful: true } } };
+    const completed = item('a', { annotation_state: 'completed', given });
+    const fields = [
+      { name: 'helpful', type: 'boolean' },
+      { name: 'tone', type: 'boolean' },
+    ];
+    const lacking = withFirstItems(connected, page([completed], { fields, filter: { lacks_value: true } }));
+    expect([lacking.kind, lacking.cards.get('a')?.active, isSettled(lacking, 'a')]).toEqual(['lacking', 1, false]);
+    const judged = chooseActive(lacking, 'a', '2');
+    expect([changeOf(judged, 'a'), isSettled(judged, 'a')]).toEqual([
+      { item_id: 'a', judgements: { tone: false } },
+      true,
+    ]);
+    const all = withFirstItems(connected, page([completed], { fields, filter: {} }));
+    expect([all.cards.get('a')?.active, isSettled(give(all, 'a', 'tone', false), 'a')]).toEqual([0, false]);
+  });
+
+  it('tells the agents of the account from other annotators', () => {
+    const judged = new Map([
+      ['root', 1],
+      ['root (cody)', 2],
+      ['rooted (cody)', 3],
+    ]);
+    const counted = { ...withFirstItems(connected, page([], { account: 'root' })), judged };
+    expect(agentsOf(counted)).toEqual([['root (cody)', 2]]);
+    expect(agentsOf(connected)).toEqual([]);
   });
 
   it('says which item was judged, also once the next one is shown', () => {

@@ -85,6 +85,36 @@ describe('review_queue', () => {
     expect(unjudged).toHaveLength(11);
   });
 
+  it('lists the completed items that lack a value of anyone, and counts them by field', async () => {
+    const server = await connectClient(emptyHome(temporaryFolder()));
+    const fields = [
+      { name: 'helpful', type: 'boolean' },
+      { name: 'tone', type: 'boolean' },
+      { name: 'remark', type: 'string' },
+    ];
+    const { queue_id } = await server.call('create_queue', { name: 'Two', fields });
+    const call_ids = ['support-0001', 'support-0002', 'support-0003', 'support-0004'];
+    await server.call('add_queue_items', { queue_id, call_ids });
+    const annotation_state = 'completed';
+    const items = [
+      { call_id: 'support-0001', judgements: { helpful: true }, annotation_state },
+      { call_id: 'support-0002', annotation_state },
+      { call_id: 'support-0003', judgements: { helpful: true, tone: true }, annotation_state },
+      { call_id: 'support-0004', annotation_state: 'skipped' },
+    ];
+    expect((await server.call('update_queue_items', { queue_id, items })).counts).toEqual({ done: 4 });
+    const filter = { lacks_value: true };
+    const board = await server.call('review_queue', { queue_id, filter, limit: 1 });
+    expect(board).toMatchObject({ lacking: { helpful: 1, tone: 2 }, next_offset: 1 });
+    expect(board.items.map(({ call_id }: { call_id: string }) => call_id)).toEqual(['support-0001']);
+    expect((await server.call('review_queue', { queue_id, filter })).matching).toBe(2);
+    const [item] = board.items;
+    const change = { item_id: item.id, judgements: { tone: false } };
+    await server.call('update_queue_items', { queue_id, items: [change], by_user: true });
+    const after = await server.call('review_queue', { queue_id, filter, limit: 10 });
+    expect(after).toMatchObject({ lacking: { helpful: 1, tone: 1 }, items: [{ call_id: 'support-0002' }] });
+  });
+
   it.each([
     [null, [['ana'], ['ana', 'cody (test via heddle)'], ['ana', 'cody', 'cody (test via heddle)']]],
     [2, [[], ['cody (test via heddle)'], ['ana', 'cody', 'cody (test via heddle)']]],

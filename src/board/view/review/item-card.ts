@@ -15,6 +15,7 @@ import {
   isFinal,
   isSameValue,
   isWritable,
+  lackingFields,
   storedValue,
   valueIn,
   withRetraction,
@@ -147,10 +148,13 @@ function summaryOf({ card, fields, account }: CardProps): ComponentChild[] {
 function cardHead(
   id: string,
   decided: string | undefined,
-  { card, position, total, isAlone, canWrite, formats, board }: CardProps,
+  { card, position, total, isAlone, fields, canWrite, formats, board }: CardProps,
 ): ComponentChild {
   const { annotation_state, call_op_name, call_started_at, exception } = card.item;
-  const state = stateNames.get(annotation_state) ?? plainText(annotation_state);
+  const lacking =
+    card.isWritten || annotation_state !== 'completed' ? [] : lackingFields(card.item, card.draft, fields);
+  const without = lacking.map(({ name }) => ` without ${plainText(name)}`).join(' and');
+  const state = `${stateNames.get(annotation_state) ?? plainText(annotation_state)}${without}`;
   const suffix = decided === 'staged' ? 'not written yet' : decided;
   const number = formats.number(position);
   const toDo = board.state.kind === 'todo' ? ' to do' : '';

@@ -58,13 +58,15 @@ export function keepValue(key: string, value: string): boolean {
   }
 }
 
-/** A failure to say in words. `code` is an error code of heddle, or `host` if the host failed. */
+/** A failure to say in words. `code` is an error code of heddle, or that of a host, which can say it itself in a `sentence`. */
 export class ToolFailure extends Error {
   readonly code: string;
+  readonly sentence: string | undefined;
 
-  constructor(code: string, message: string) {
+  constructor(code: string, message: string, sentence?: string) {
     super(message);
     this.code = code;
+    this.sentence = sentence;
   }
 }
 
