@@ -161,6 +161,10 @@ describe.skipIf(!hasChromium)('boards of several people on one queue', () => {
     await page.keyboard.press('Enter');
     await says(page, '1 item written.');
     await progress.filter({ hasText: '3 of 3 items finished; you judged 1, cody (heddle) 3' }).waitFor();
+    await page.locator('summary').filter({ hasText: 'Team' }).click();
+    await page.locator('.over td').first().waitFor();
+    const cells = await page.locator('.over tbody tr').allInnerTexts();
+    expect(cells.map((row) => row.split('\t')[3])).toEqual(['1 of 1 shared', '1 of 1 shared']);
   });
 
   it('say which values are missing on finished items, mark these, and lead to them', async () => {
