@@ -27,7 +27,7 @@ import { operationName } from '../records/unknown-operation.ts';
 import { cutValue } from '../text/call-values.ts';
 import { cell } from '../text/compact-table.ts';
 import { pageArguments, pageMembers, pagePosition, pluralize } from '../text/page.ts';
-import { boardCommand } from './definition/people-only.ts';
+import { boardCommand, exportCommand } from './definition/people-only.ts';
 import { defineTool, projectArgument, projectOf, queueArgument, type ToolContext } from './definition/tool.ts';
 
 const reviewFilter = itemsFilter.extend({
@@ -71,7 +71,7 @@ const output = z.object({
         annotation_state: z.string().describe("The user's own."),
         call_id: z.string(),
         call_op_name: z.string(),
-        call_started_at: z.string(),
+        call_started_at: z.string().optional().describe('Absent where it is the time of an import.'),
         call_values: z.record(z.string(), z.unknown()).optional(),
         call_error: errorMember.optional(),
         exception: z.string().optional(),
@@ -93,6 +93,7 @@ const output = z.object({
   matching: z.int().optional().describe('Without limit: number of items that match the filter.'),
   as_of: z.string().describe('Time of reading, for update_queue_items.'),
   account: z.string().optional().describe('Name of the account, if it is known.'),
+  export_command: z.string().optional().describe('With limit.'),
   hint: z.string(),
 });
 
@@ -171,6 +172,7 @@ Example: {"queue_id":"support-triage"}`,
       return id === queue_id && (wantsOne || (states.get(callId) === 'completed' && (hasJudged || isOfAccount)));
     });
     const given = givenFeedback(shown, {}, access);
+    const target = { flags, project: context.project, calledProject: project, queueId: queue_id };
     return {
       queue: {
         id: queue_id,
@@ -201,7 +203,8 @@ Example: {"queue_id":"support-triage"}`,
       ...(matching !== undefined && { matching }),
       as_of: page.as_of,
       ...(userId !== undefined && { account: userId }),
-      hint: `${namesCaller(filter) ? 'In the filter, me is the user, because the board is theirs. ' : ''}If the user sees no board here, they can tell you their judgements (pass by_user: true), or run ${boardCommand({ flags, project: context.project, calledProject: project, queueId: queue_id })} in a terminal.`,
+      ...(limit !== undefined && { export_command: exportCommand(target).slice(1, -1) }),
+      hint: `${namesCaller(filter) ? 'In the filter, me is the user, because the board is theirs. ' : ''}If the user sees no board here, they can tell you their judgements (pass by_user: true), or run ${boardCommand(target)} in a terminal.`,
     };
   },
 
@@ -249,20 +252,22 @@ async function countReviewed(
   return (isUnfinishedOnly ? await unfinishedOf(all, queue) : all.items).length;
 }
 
-function reviewedItem({
-  id,
-  call_id,
-  call_op_name,
-  call_started_at,
-  call_values,
-  call_error,
-  exception,
-}: ItemWithValues): Omit<ReviewedItem, 'annotation_state'> {
+/** Time in which an import is sure to have stored its items. */
+const maxImportMs = 10 * 60_000;
+
+/** Returns whether the time of a call is that of its import: `heddle import` gives it to rows that have none. */
+function hasTimeOfImport({ call_started_at, call_ended_at, created_at, created_by }: ItemWithValues): boolean {
+  const sinceStartMs = Date.parse(created_at) - Date.parse(call_started_at);
+  return created_by === 'import' && call_ended_at === call_started_at && Math.abs(sinceStartMs) < maxImportMs;
+}
+
+function reviewedItem(item: ItemWithValues): Omit<ReviewedItem, 'annotation_state'> {
+  const { id, call_id, call_op_name, call_started_at, call_values, call_error, exception } = item;
   return {
     id,
     call_id,
     call_op_name: operationName(call_op_name),
-    call_started_at,
+    ...(!hasTimeOfImport(item) && { call_started_at }),
     ...(call_values && { call_values }),
     ...(call_error && { call_error }),
     ...(exception && { exception }),

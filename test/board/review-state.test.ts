@@ -291,12 +291,12 @@ describe('taking back', () => {
     expect(takeBack(none).message).toBe('There is nothing to take back.');
   });
 
-  it('takes a decision back for all items that it was made for, and a cleared card too', () => {
+  it('takes a decision back for all items that it was made for, and what a card dropped too', () => {
     const all = give(selectAll(opened), 'a', 'helpful', false);
     expect(stagedCards(takeBack(all))).toEqual([]);
     const cleared = withoutDecision(give(opened, 'a', 'helpful', true), 'a');
     expect(stagedCards(cleared)).toEqual([]);
-    expect(cleared.message).toBe('Item 1: cleared');
+    expect(cleared.message).toBe('Item 1: taken back');
     expect(changeOf(takeBack(cleared), 'a').judgements).toEqual({ helpful: true });
   });
 

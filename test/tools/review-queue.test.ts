@@ -1,3 +1,5 @@
+import { writeFileSync } from 'node:fs';
+import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { suggestionsOf } from '../../src/queues/own-feedback.ts';
 import { type ConnectedClient, connectClient } from '../support/client.ts';
@@ -83,6 +85,29 @@ describe('review_queue', () => {
     const unjudged = await itemsOf({ unjudged_by_me: true });
     expect(unjudged.map(({ id }: { id: string }) => id)).not.toContain(item.id);
     expect(unjudged).toHaveLength(11);
+  });
+
+  it('leaves out the time of rows that were imported without one, and names the command that exports them', async () => {
+    const folder = temporaryFolder();
+    const environment = emptyHome(folder);
+    const rows = [
+      { question: 'Why?', answer: 'So.' },
+      { question: 'When?', answer: 'Now.', created_at: '2026-01-12' },
+    ];
+    writeFileSync(join(folder, 'rows.jsonl'), rows.map((row) => JSON.stringify(row)).join('\n'));
+    const imported = await run(
+      ['import', join(folder, 'rows.jsonl'), '--queue', 'Rows', '--project', 'demo/support'],
+      environment,
+    );
+    expect(imported.code).toBe(0);
+    const { result } = await call('review_queue', { queue_id: 'Rows', limit: 10 }, environment);
+    expect(result.items.map(({ call_started_at }: { call_started_at?: string }) => call_started_at)).toEqual([
+      undefined,
+      '2026-01-12T00:00:00Z',
+    ]);
+    expect(result.export_command).toMatch(
+      /^heddle queue export \S+ --format csv --wide --values --out judgements\.csv( --project \S+)?$/,
+    );
   });
 
   it('lists the completed items that lack a value of anyone, and counts them by field', async () => {

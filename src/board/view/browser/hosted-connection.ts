@@ -43,6 +43,7 @@ export class HostedConnection {
     });
     return {
       isChat: false,
+      hasTerminal: false,
       callTool: (name, args) => this.#send<ToolResult>('call', { name, arguments: args, account: this.#account }),
       tellModel: async () => {},
     };

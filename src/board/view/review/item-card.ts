@@ -22,7 +22,7 @@ import {
 } from './draft.ts';
 import { fieldControl } from './field-control.ts';
 import { readTyped } from './field-values.ts';
-import { itemValues, outputText, titleOfCard } from './item-values.ts';
+import { itemValues, outputText, titlesOfCard } from './item-values.ts';
 import type { Board } from './review-board.ts';
 import {
   type Card,
@@ -104,7 +104,7 @@ function controls(isStaged: boolean, props: CardProps): ComponentChild[] {
     hasChoice &&
       !isComplete(item, draft, fields) &&
       stateButton('Finish as it is', 'completed', 'f', 'Finished, although values are missing', props),
-    isStaged && button('Clear', () => board.update(withoutDecision, item.id), { class: 'quiet' }),
+    isStaged && button('Take back', () => board.update(withoutDecision, item.id), { class: 'quiet' }),
   ];
   const isReady = isWritable(item, draft) && isDecided(card, fields);
   const steps = h('div', { class: 'line' }, [
@@ -130,7 +130,7 @@ function isDecided({ item, draft }: Card, fields: readonly FieldSummary[]): bool
   return draft.state !== undefined || isComplete(item, draft, fields);
 }
 
-/** Draws a finished item on one line: what it is, the values that it has, and what others judged. */
+/** Draws a finished item on one line: what it is, its output, the values that it has, and what others judged. */
 function summaryOf({ card, fields, account }: CardProps): ComponentChild[] {
   const values = fields.flatMap(({ name }) => {
     const value = valueIn(card.item, card.draft, name);
@@ -139,7 +139,7 @@ function summaryOf({ card, fields, account }: CardProps): ComponentChild[] {
   const { judgements = {} } = card.item.given ?? {};
   const others = Object.entries(judgements).filter(([name]) => name !== account);
   return [
-    h('span', { dir: 'auto' }, titleOfCard(card)),
+    titlesOfCard(card).map((title) => h('span', { dir: 'auto' }, title)),
     ...values,
     ...others.map(([name, given]) => h('i', {}, `${plainText(name)}: `, h('b', {}, textsOf(given).join(', ')))),
   ];
@@ -171,8 +171,8 @@ function cardHead(
     canWrite && !isAlone && select,
     h('h2', { id: `${id}-title` }, place),
     exception !== undefined && h('b', { class: 'badge' }, 'Failed'),
-    h('span', { class: 'origin' }, visibleText(call_op_name), ' · '),
-    h('time', { dateTime: call_started_at }, formats.time(call_started_at)),
+    h('span', { class: 'origin' }, visibleText(call_op_name), call_started_at !== undefined && ' · '),
+    call_started_at !== undefined && h('time', { dateTime: call_started_at }, formats.time(call_started_at)),
     h('span', { id: `${id}-state`, class: 'state' }, suffix === undefined ? state : `${state} · ${suffix}`),
   );
 }

@@ -231,8 +231,8 @@ export function withDraft(
 
 /** Drops what was decided about an item and not written. */
 export function withoutDecision(state: ReviewState, id: string): ReviewState {
-  const dropped = withDraft(state, id, 'cleared', () => emptyDraft);
-  const message = `Item ${placeOf(state, id)}: cleared`;
+  const dropped = withDraft(state, id, 'dropping what you decided', () => emptyDraft);
+  const message = `Item ${placeOf(state, id)}: taken back`;
   return { ...withCard(dropped, id, (card) => ({ ...card, problem: undefined })), message };
 }
 

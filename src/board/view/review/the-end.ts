@@ -8,7 +8,7 @@ import { agentsOf, stagedCards, takenSentence, toDoOf } from './review-state.ts'
 /** Draws what stands after the last item: what is done, what is not written yet, and what happens with it. */
 export function theEnd(board: Board): ComponentChild {
   const { page, cards, kind, formats, judged, written, lacking = {} } = board.state;
-  const { queue, account, next_offset, can_write } = page!;
+  const { queue, account, next_offset, can_write, export_command } = page!;
   const staged = stagedCards(board.state).length;
   const { total = cards.size } = queue;
   const remaining = toDoOf(queue);
@@ -68,5 +68,6 @@ export function theEnd(board: Board): ComponentChild {
         {},
         `Your judgements are stored under ${account === undefined ? 'your account' : plainText(account)}. Whoever asked you for them can count, compare and export them now, and agents can use them.${agents.length > 0 || isMissing ? '' : ' You need not do anything more.'}`,
       ),
+    board.host.hasTerminal && h('p', {}, 'To save the judgements as a file, run ', h('code', {}, export_command)),
   );
 }

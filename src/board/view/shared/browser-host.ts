@@ -89,6 +89,7 @@ export function connectToBoardServer(events: HostEvents): Host {
   );
   return {
     isChat: false,
+    hasTerminal: true,
     callTool: (name, args) => send<ToolResult>('/call', { name, arguments: args }),
     tellModel: async () => {},
   };

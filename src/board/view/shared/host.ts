@@ -17,6 +17,8 @@ export const slowResponseMs = 5000;
 export interface Host {
   /** True in a chat, where the model can learn what the person did. */
   isChat: boolean;
+  /** False where people were invited to a server, and have no terminal with heddle. */
+  hasTerminal: boolean;
   callTool: (name: string, args: Arguments) => Promise<ToolResult>;
   /** Tells the model of the chat, with its next turn. Each time replaces the last. */
   tellModel: (text: string) => Promise<void>;
