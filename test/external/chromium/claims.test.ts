@@ -15,6 +15,9 @@ import { onEnd } from '../../support/on-end.ts';
 const project = 'team/support';
 const queue_id = 'shared';
 let browser: Browser;
+const exportLine = expect.stringMatching(
+  /^To save the judgements as a file, run heddle queue export shared --format csv --wide --values --out judgements\.csv --base-url \S+ --project team\/support$/,
+);
 
 /** Starts a service with a queue of so many items, and returns the settings of accounts by name. */
 async function startShared(
@@ -136,6 +139,7 @@ describe.skipIf(!hasChromium)('boards of several people on one queue', () => {
     expect(await ada.locator('.end h2, .end p').allInnerTexts()).toEqual([
       'The other items are judged, or with someone else now',
       'You have judged none yourself.',
+      exportLine,
     ]);
 
     const page = await openBoard(environmentOf('cody'));
@@ -144,6 +148,7 @@ describe.skipIf(!hasChromium)('boards of several people on one queue', () => {
       'All 3 done, but not by you',
       'cody (heddle) judged 3 items under your account.',
       'You have judged none yourself.',
+      exportLine,
     ]);
     expect(await page.locator('.account').innerText()).toBe('You are cody');
     const progress = page.locator('.progress');
