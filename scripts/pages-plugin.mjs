@@ -10,15 +10,21 @@ export const pageMetafiles = [];
 
 /** Methods of the Markdown parser that read links, HTML and character references. */
 const unmetMethods =
-  /parse(LinkTitle|LinkDestination|LinkLabel|OpenBracket|Reference|Autolink|HtmlTag|Entity): parse\1,/g;
+  /(parse(?:LinkTitle|LinkDestination|LinkLabel|OpenBracket|Reference|Autolink|HtmlTag|Entity)|(?:add|remove)Bracket): \1,/g;
+/** What follows once a bracket that closes has an opener, the end of a block of HTML, and what measures times. */
+const unmetStatements =
+  /\n {4}if \(!opener\.active\)[\s\S]*?(?=\n\};)|\n {12}\/\/ if HtmlBlock[\s\S]*?\n {12}\}|\n {4}if \(this\.options\.time\) \{[^}]*\}/g;
 /** The function of the Markdown parser that begins blocks of HTML. */
 const unmetBlock = /\/\/ HTML block\n\s*function[\s\S]*?(?=\/\/ Setext heading)/;
 /** The patterns that only these need. */
 const unmetPatterns =
   /^var (?:reHtmlTag = common\.reHtmlTag|(?:reHtmlBlockOpen|reEmailAutolink|reAutolink|reLinkDestinationBraces) =[\s\S]*?);\n/gm;
+/** The methods and properties of the parser's nodes that neither it nor a page uses, and the setters of its lists. */
+const unmetMembers =
+  /Object\.defineProperty\(proto, "(?:isContainer|lastChild|prev|parent|destination|title|info|listTight|listDelimiter|onEnter|onExit)"[\s\S]*?\n\}\);\n|Node\.prototype\.(?:prependChild|insertBefore) = [\s\S]*?\n\};\n|,\n {4}set: function\([tn]\) \{[^}]*\}/g;
 
 /**
- * Leaves out what a page never calls of its Markdown parser: its writers of HTML, a substitute for `String.fromCodePoint`, and what
+ * Leaves out what a page never calls of its Markdown parser: its writers of HTML, members of its nodes, a substitute for `String.fromCodePoint`, and what
  * reads links, HTML and character references, which it never meets since `src/board/view/values/markdown.ts` keeps them from it.
  */
 const parserOnly = {
@@ -33,11 +39,13 @@ const parserOnly = {
       path,
       namespace: 'never-called',
     }));
-    builder.onLoad({ filter: /\/commonmark\/lib\/(blocks|common|inlines)\.js$/ }, ({ path }) => ({
+    builder.onLoad({ filter: /\/commonmark\/lib\/(blocks|common|inlines|node)\.js$/ }, ({ path }) => ({
       contents: readFileSync(path, 'utf8')
         .replaceAll(unmetMethods, '')
+        .replaceAll(unmetStatements, '')
         .replace(unmetBlock, '')
         .replaceAll(unmetPatterns, '')
+        .replaceAll(unmetMembers, '')
         // Those that only served what was left out go too.
         .replaceAll('new RegExp(', '/* @__PURE__ */ new RegExp('),
     }));

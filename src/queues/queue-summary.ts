@@ -294,11 +294,12 @@ function annotatorTable(
       count(entries, 'judgements'),
       count(entries, 'items'),
       count(ofToday, 'items'),
-      shared.length === 0 ? unknown : rounded((100 * disputed.length) / shared.length, 1),
+      shared.length,
+      disputed.length,
       (annotators.size === 1 ? seconds.get(annotator) : undefined) ?? unknown,
     ];
   };
-  const columns = ['judgements', 'items', 'today', 'disputed %', 'seconds per item'];
+  const columns = ['judgements', 'items', 'today', 'shared', 'disputed', 'seconds per item'];
   return tableOf('annotator', columns, groupsOf(judged, 'annotator'), cellsOf, part);
 }
 

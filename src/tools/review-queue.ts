@@ -14,6 +14,7 @@ import {
 } from '../queues/item-pages.ts';
 import { itemsFilter, namesCaller } from '../queues/items-filter.ts';
 import { readFeedbackOnCalls } from '../queues/judgements.ts';
+import { readLackingPage } from '../queues/lacking-items.ts';
 import { matchingItems } from '../queues/matching-items.ts';
 import { ownFeedback, ownFeedbackIn } from '../queues/own-feedback.ts';
 import { itemCounts, ownStateOf, unfinishedOf } from '../queues/own-progress.ts';
@@ -26,12 +27,13 @@ import { operationName } from '../records/unknown-operation.ts';
 import { cutValue } from '../text/call-values.ts';
 import { cell } from '../text/compact-table.ts';
 import { pageArguments, pageMembers, pagePosition, pluralize } from '../text/page.ts';
-import { boardCommand } from './definition/people-only.ts';
+import { boardCommand, exportCommand } from './definition/people-only.ts';
 import { defineTool, projectArgument, projectOf, queueArgument, type ToolContext } from './definition/tool.ts';
 
 const reviewFilter = itemsFilter.extend({
   unfinished_by_me: z.boolean().optional(),
   disagreement: z.boolean().optional().describe('Items on which annotators differ, the worst first, to settle.'),
+  lacks_value: z.boolean().optional().describe('Completed items on which a field has no value of anyone.'),
 });
 /** The filter of the board: conditions on items, and whether the user has finished them. */
 export type ReviewFilter = z.output<typeof reviewFilter>;
@@ -69,7 +71,7 @@ const output = z.object({
         annotation_state: z.string().describe("The user's own."),
         call_id: z.string(),
         call_op_name: z.string(),
-        call_started_at: z.string(),
+        call_started_at: z.string().optional().describe('Absent where it is the time of an import.'),
         call_values: z.record(z.string(), z.unknown()).optional(),
         call_error: errorMember.optional(),
         exception: z.string().optional(),
@@ -86,10 +88,12 @@ const output = z.object({
     .describe(
       "With limit: the items with their call_values, the user's own judgements and note, and suggestions of scorers.",
     ),
+  lacking: z.record(z.string(), z.int()).optional().describe('With lacks_value: number of items, by field.'),
   ...pageMembers,
   matching: z.int().optional().describe('Without limit: number of items that match the filter.'),
   as_of: z.string().describe('Time of reading, for update_queue_items.'),
   account: z.string().optional().describe('Name of the account, if it is known.'),
+  export_command: z.string().optional().describe('With limit.'),
   hint: z.string(),
 });
 
@@ -126,13 +130,13 @@ Example: {"queue_id":"support-triage"}`,
     const { queue_id, offset = 0, filter = toDo } = args;
     const project = projectOf(args, context);
     const access = { ...context, id: queue_id, project };
-    const { unfinished_by_me: isUnfinishedOnly = false, disagreement, ...others } = filter;
+    const { unfinished_by_me: isUnfinishedOnly = false, disagreement, lacks_value, ...others } = filter;
     // Items on which annotators differ are those of disputes; the others are a condition like any other.
     const conditions = disagreement === false ? { ...others, disagreement } : others;
     const { limit } = args;
     const query = { ...args, filter: conditions, isUnfinishedOnly, include_own_state: true };
-    const readPage = disagreement ? readDisputedPage : readItemPage;
-    const page: Omit<ItemPage, 'feedback' | 'filter'> =
+    const readPage = disagreement ? readDisputedPage : lacks_value ? readLackingPage : readItemPage;
+    const page: Omit<ItemPage, 'feedback' | 'filter'> & { lacking?: Record<string, number> } =
       limit === undefined
         ? { items: [], hasMore: false, as_of: service.facts.now() }
         : await readPage({ ...query, limit }, access);
@@ -168,6 +172,7 @@ Example: {"queue_id":"support-triage"}`,
       return id === queue_id && (wantsOne || (states.get(callId) === 'completed' && (hasJudged || isOfAccount)));
     });
     const given = givenFeedback(shown, {}, access);
+    const target = { flags, project: context.project, calledProject: project, queueId: queue_id };
     return {
       queue: {
         id: queue_id,
@@ -194,10 +199,12 @@ Example: {"queue_id":"support-triage"}`,
         };
       }),
       ...pagePosition(offset, items.length, page.hasMore),
+      ...(page.lacking && { lacking: page.lacking }),
       ...(matching !== undefined && { matching }),
       as_of: page.as_of,
       ...(userId !== undefined && { account: userId }),
-      hint: `${namesCaller(filter) ? 'In the filter, me is the user, because the board is theirs. ' : ''}If the user sees no board here, they can tell you their judgements (pass by_user: true), or run ${boardCommand({ flags, project: context.project, calledProject: project, queueId: queue_id })} in a terminal.`,
+      ...(limit !== undefined && { export_command: exportCommand(target).slice(1, -1) }),
+      hint: `${namesCaller(filter) ? 'In the filter, me is the user, because the board is theirs. ' : ''}If the user sees no board here, they can tell you their judgements (pass by_user: true), or run ${boardCommand(target)} in a terminal.`,
     };
   },
 
@@ -234,30 +241,33 @@ function withoutTimes({ judged_at: _at, guidelines: _guidelines, ...given }: Giv
 
 /** Returns the number of items that a board with a filter shows. */
 async function countReviewed(
-  { disagreement }: ReviewFilter,
+  { disagreement, lacks_value }: ReviewFilter,
   query: Omit<ItemPageRequest, 'limit'>,
   queue: QueueAccess & Pick<ToolContext, 'maxResultChars'>,
 ): Promise<number> {
   if (disagreement) return (await readDisputedPage({ ...query, limit: 1 }, queue)).matching;
+  if (lacks_value) return (await readLackingPage({ ...query, limit: 1 }, queue)).matching;
   const { filter = {}, isUnfinishedOnly = false, include_own_state } = query;
   const all = await matchingItems(queue, filter, { include_own_state, include_feedback: isUnfinishedOnly });
   return (isUnfinishedOnly ? await unfinishedOf(all, queue) : all.items).length;
 }
 
-function reviewedItem({
-  id,
-  call_id,
-  call_op_name,
-  call_started_at,
-  call_values,
-  call_error,
-  exception,
-}: ItemWithValues): Omit<ReviewedItem, 'annotation_state'> {
+/** Time in which an import is sure to have stored its items. */
+const maxImportMs = 10 * 60_000;
+
+/** Returns whether the time of a call is that of its import: `heddle import` gives it to rows that have none. */
+function hasTimeOfImport({ call_started_at, call_ended_at, created_at, created_by }: ItemWithValues): boolean {
+  const sinceStartMs = Date.parse(created_at) - Date.parse(call_started_at);
+  return created_by === 'import' && call_ended_at === call_started_at && Math.abs(sinceStartMs) < maxImportMs;
+}
+
+function reviewedItem(item: ItemWithValues): Omit<ReviewedItem, 'annotation_state'> {
+  const { id, call_id, call_op_name, call_started_at, call_values, call_error, exception } = item;
   return {
     id,
     call_id,
     call_op_name: operationName(call_op_name),
-    call_started_at,
+    ...(!hasTimeOfImport(item) && { call_started_at }),
     ...(call_values && { call_values }),
     ...(call_error && { call_error }),
     ...(exception && { exception }),

@@ -3,6 +3,7 @@ import { draftedChange, draftText, emptyDraft, parseDraft, withRetraction } from
 import { choicesOf, readTyped, textOf } from '../../src/board/view/review/field-values.ts';
 import {
   acceptSuggestions,
+  agentsOf,
   batchesOf,
   chooseActive,
   chooseState,
@@ -16,6 +17,7 @@ import {
   placesOf,
   type ReviewState,
   selectAll,
+  skippedTogether,
   stagedCards,
   takeBack,
   withCard,
@@ -84,10 +86,48 @@ describe('the state of the review board', () => {
 
   it('judges all selected items if one of them is judged, and only the item otherwise', () => {
     const all = give(selectAll(opened), 'a', 'helpful', false);
-    expect(all.message).toBe('helpful No, for 2 items');
+    expect(all.message).toBe('helpful No, for 2 items. u takes that back.');
     expect(stagedCards(all)).toHaveLength(2);
     expect(stagedCards(give(opened, 'a', 'helpful', false))).toHaveLength(1);
     expect(selectAll(selectAll(opened)).message).toBe('Nothing is selected.');
+  });
+
+  it('counts the items that are skipped together, until that is taken back', () => {
+    const apart = chooseState(chooseState(opened, 'a', 'skipped'), 'b', 'skipped');
+    expect(skippedTogether(apart)).toBe(0);
+    const together = chooseState(selectAll(opened), 'a', 'skipped');
+    expect([skippedTogether(together), together.message]).toEqual([2, 'skipped, for 2 items. u takes that back.']);
+    expect(skippedTogether(takeBack(together))).toBe(0);
+    expect(skippedTogether(give(selectAll(opened), 'a', 'helpful', true))).toBe(0);
+  });
+
+  it('begins at the field that lacks a value of anyone, and is settled once it has one', () => {
+    const given = { judgements: { 'root (cody)': { helpful: true } } };
+    const completed = item('a', { annotation_state: 'completed', given });
+    const fields = [
+      { name: 'helpful', type: 'boolean' },
+      { name: 'tone', type: 'boolean' },
+    ];
+    const lacking = withFirstItems(connected, page([completed], { fields, filter: { lacks_value: true } }));
+    expect([lacking.kind, lacking.cards.get('a')?.active, isSettled(lacking, 'a')]).toEqual(['lacking', 1, false]);
+    const judged = chooseActive(lacking, 'a', '2');
+    expect([changeOf(judged, 'a'), isSettled(judged, 'a')]).toEqual([
+      { item_id: 'a', judgements: { tone: false } },
+      true,
+    ]);
+    const all = withFirstItems(connected, page([completed], { fields, filter: {} }));
+    expect([all.cards.get('a')?.active, isSettled(give(all, 'a', 'tone', false), 'a')]).toEqual([0, false]);
+  });
+
+  it('tells the agents of the account from other annotators', () => {
+    const judged = new Map([
+      ['root', 1],
+      ['root (cody)', 2],
+      ['rooted (cody)', 3],
+    ]);
+    const counted = { ...withFirstItems(connected, page([], { account: 'root' })), judged };
+    expect(agentsOf(counted)).toEqual([['root (cody)', 2]]);
+    expect(agentsOf(connected)).toEqual([]);
   });
 
   it('says which item was judged, also once the next one is shown', () => {
@@ -251,12 +291,12 @@ describe('taking back', () => {
     expect(takeBack(none).message).toBe('There is nothing to take back.');
   });
 
-  it('takes a decision back for all items that it was made for, and a cleared card too', () => {
+  it('takes a decision back for all items that it was made for, and what a card dropped too', () => {
     const all = give(selectAll(opened), 'a', 'helpful', false);
     expect(stagedCards(takeBack(all))).toEqual([]);
     const cleared = withoutDecision(give(opened, 'a', 'helpful', true), 'a');
     expect(stagedCards(cleared)).toEqual([]);
-    expect(cleared.message).toBe('Item 1: cleared');
+    expect(cleared.message).toBe('Item 1: taken back');
     expect(changeOf(takeBack(cleared), 'a').judgements).toEqual({ helpful: true });
   });
 

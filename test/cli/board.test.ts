@@ -80,6 +80,14 @@ describe('heddle board', () => {
     expect(await interrupt()).toBe(0);
   });
 
+  it('says on Ctrl-C that it has ended', async () => {
+    const command = startCommand(['board', '--no-open', 'support-triage'], emptyHome(temporaryFolder()));
+    await command.reports(/until you press Ctrl-C\./);
+    command.signal('SIGINT');
+    const { code, stdout } = await command.finished;
+    expect([code, stdout.slice(-'\n\nThe board has ended.\n'.length)]).toEqual([0, '\n\nThe board has ended.\n']);
+  });
+
   it('serves one page, whose policy names exactly its own script and style', async () => {
     const { origin } = await startSample();
     const { status, headers, body } = await ask(`${origin}/`, { method: 'GET', headers: {} });

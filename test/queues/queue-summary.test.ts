@@ -45,7 +45,7 @@ const compareAnnotators = (items: SummarizedItem[], judgements: Judgement[], par
   compareJudged(judgedItems(items, judgements), part, true);
 
 describe('summaryTables', () => {
-  it('shows of each annotator today, the share in dispute and the seconds per item', () => {
+  it('shows of each annotator today, the judgements that another one shares, those in dispute, and the seconds per item', () => {
     const judgements = [
       ...[0, 1, 2, 3].map((call) => judge('a', call, true)),
       { ...judge('a', 4, true), at: '2025-12-31T23:59:59Z' },
@@ -53,10 +53,10 @@ describe('summaryTables', () => {
     ];
     expect(summaryTables(['annotator'], itemsOf(5), judgements)).toEqual([
       {
-        columns: ['annotator', 'judgements', 'items', 'today', 'disputed %', 'seconds per item'],
+        columns: ['annotator', 'judgements', 'items', 'today', 'shared', 'disputed', 'seconds per item'],
         rows: [
-          ['a', 5, 5, 4, 100, 40],
-          ['b', 1, 1, 1, 100, '-'],
+          ['a', 5, 5, 4, 1, 1, 40],
+          ['b', 1, 1, 1, 1, 1, '-'],
         ],
       },
     ]);

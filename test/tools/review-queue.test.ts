@@ -1,3 +1,5 @@
+import { writeFileSync } from 'node:fs';
+import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { suggestionsOf } from '../../src/queues/own-feedback.ts';
 import { type ConnectedClient, connectClient } from '../support/client.ts';
@@ -83,6 +85,59 @@ describe('review_queue', () => {
     const unjudged = await itemsOf({ unjudged_by_me: true });
     expect(unjudged.map(({ id }: { id: string }) => id)).not.toContain(item.id);
     expect(unjudged).toHaveLength(11);
+  });
+
+  it('leaves out the time of rows that were imported without one, and names the command that exports them', async () => {
+    const folder = temporaryFolder();
+    const environment = emptyHome(folder);
+    const rows = [
+      { question: 'Why?', answer: 'So.' },
+      { question: 'When?', answer: 'Now.', created_at: '2026-01-12' },
+    ];
+    writeFileSync(join(folder, 'rows.jsonl'), rows.map((row) => JSON.stringify(row)).join('\n'));
+    const imported = await run(
+      ['import', join(folder, 'rows.jsonl'), '--queue', 'Rows', '--project', 'demo/support'],
+      environment,
+    );
+    expect(imported.code).toBe(0);
+    const { result } = await call('review_queue', { queue_id: 'Rows', limit: 10 }, environment);
+    expect(result.items.map(({ call_started_at }: { call_started_at?: string }) => call_started_at)).toEqual([
+      undefined,
+      '2026-01-12T00:00:00Z',
+    ]);
+    expect(result.export_command).toMatch(
+      /^heddle queue export \S+ --format csv --wide --values --out judgements\.csv( --project \S+)?$/,
+    );
+  });
+
+  it('lists the completed items that lack a value of anyone, and counts them by field', async () => {
+    const server = await connectClient(emptyHome(temporaryFolder()));
+    const fields = [
+      { name: 'helpful', type: 'boolean' },
+      { name: 'tone', type: 'boolean' },
+      { name: 'remark', type: 'string' },
+    ];
+    const { queue_id } = await server.call('create_queue', { name: 'Two', fields });
+    const call_ids = ['support-0001', 'support-0002', 'support-0003', 'support-0004'];
+    await server.call('add_queue_items', { queue_id, call_ids });
+    const annotation_state = 'completed';
+    const items = [
+      { call_id: 'support-0001', judgements: { helpful: true }, annotation_state },
+      { call_id: 'support-0002', annotation_state },
+      { call_id: 'support-0003', judgements: { helpful: true, tone: true }, annotation_state },
+      { call_id: 'support-0004', annotation_state: 'skipped' },
+    ];
+    expect((await server.call('update_queue_items', { queue_id, items })).counts).toEqual({ done: 4 });
+    const filter = { lacks_value: true };
+    const board = await server.call('review_queue', { queue_id, filter, limit: 1 });
+    expect(board).toMatchObject({ lacking: { helpful: 1, tone: 2 }, next_offset: 1 });
+    expect(board.items.map(({ call_id }: { call_id: string }) => call_id)).toEqual(['support-0001']);
+    expect((await server.call('review_queue', { queue_id, filter })).matching).toBe(2);
+    const [item] = board.items;
+    const change = { item_id: item.id, judgements: { tone: false } };
+    await server.call('update_queue_items', { queue_id, items: [change], by_user: true });
+    const after = await server.call('review_queue', { queue_id, filter, limit: 10 });
+    expect(after).toMatchObject({ lacking: { helpful: 1, tone: 1 }, items: [{ call_id: 'support-0002' }] });
   });
 
   it.each([

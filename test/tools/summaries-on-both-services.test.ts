@@ -55,10 +55,10 @@ describe.each(services)('on $name', (service) => {
         ['annotator'],
         [
           {
-            columns: ['annotator', 'judgements', 'items', 'today', 'disputed %', 'seconds per item'],
+            columns: ['annotator', 'judgements', 'items', 'today', 'shared', 'disputed', 'seconds per item'],
             rows: [
-              [nameOfAda, 5, 4, expect.any(Number), 33.3, expect.anything()],
-              [nameOfBob, 3, 3, expect.any(Number), 33.3, expect.anything()],
+              [nameOfAda, 5, 4, expect.any(Number), 3, 1, expect.anything()],
+              [nameOfBob, 3, 3, expect.any(Number), 3, 1, expect.anything()],
             ],
           },
         ],
@@ -173,8 +173,8 @@ describe.each(services)('on $name', (service) => {
       const { tables } = summary;
       expect(summary).toMatchObject({ total_judgements: 4, unjudged_items: 2 });
       expect(tables[0].rows).toEqual([
-        [nameOfAda, 3, 3, expect.any(Number), 0, expect.anything()],
-        [nameOfBob, 1, 1, expect.any(Number), 0, expect.anything()],
+        [nameOfAda, 3, 3, expect.any(Number), 1, 0, expect.anything()],
+        [nameOfBob, 1, 1, expect.any(Number), 1, 0, expect.anything()],
       ]);
       // A comparison needs the other values, too.
       const { agreement } = await ada.call('summarize_queue', { queue_id, by: ['field'], filter });

@@ -80,10 +80,10 @@ describe('summarize_queue', async () => {
       total_judgements: 8,
       tables: [
         {
-          columns: ['annotator', 'judgements', 'items', 'today', 'disputed %', 'seconds per item'],
+          columns: ['annotator', 'judgements', 'items', 'today', 'shared', 'disputed', 'seconds per item'],
           rows: [
-            ['ada', 5, 4, expect.any(Number), 33.3, '-'],
-            ['bob (claude via heddle)', 3, 3, expect.any(Number), 33.3, '-'],
+            ['ada', 5, 4, expect.any(Number), 3, 1, '-'],
+            ['bob (claude via heddle)', 3, 3, expect.any(Number), 3, 1, '-'],
           ],
         },
       ],
@@ -195,7 +195,7 @@ describe('summarize_queue at another service', () => {
     expect(structuredContent).toMatchObject({
       total_items: 5001,
       total_judgements: 5001,
-      tables: [{ rows: [['u', 5001, 5001, 0, '-', '-']] }],
+      tables: [{ rows: [['u', 5001, 5001, 0, 0, 0, '-']] }],
     });
     // The first request asks whether the service counts by itself.
     expect(service.requests[0]!.path).toBe('/annotation_queues/q/items/summary');
@@ -227,8 +227,8 @@ describe('summarize_queue at another service', () => {
     service.feedback = [feedbackOf(0, {}), feedbackOf(0, {}), feedbackOf(0, { wb_user_id: 'v' })];
     const { call } = await connectClient(emptyHome(temporaryFolder(), service.environment));
     expect((await call('summarize_queue', { queue_id: 'q', by: ['annotator'] })).tables[0].rows).toEqual([
-      ['u', 1, 1, 0, 0, '-'],
-      ['v', 1, 1, 0, 0, '-'],
+      ['u', 1, 1, 0, 1, 0, '-'],
+      ['v', 1, 1, 0, 1, 0, '-'],
     ]);
   });
 

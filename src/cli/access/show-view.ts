@@ -70,6 +70,7 @@ export async function showView(
   }
   printLine('The address works in one browser until you press Ctrl-C.');
   await untilAborted(stop);
+  printLine(`\nThe ${noun} has ended.`);
   removePage?.();
   await server.stop();
   await closeRuntime(runtime, undefined);

@@ -113,7 +113,7 @@ export function boardCommand(call: QueueTarget): string {
 
 /** Returns the command that saves the judgements of a queue, whose id is QUEUE if the call names none. */
 export function exportCommand(call: QueueTarget): string {
-  const form = ['--format', 'csv', '--values', '--out', 'judgements.csv'];
+  const form = ['--format', 'csv', '--wide', '--values', '--out', 'judgements.csv'];
   return terminalCommand(['heddle queue export', call.queueId ?? 'QUEUE', ...form], queueFlags, call);
 }
 

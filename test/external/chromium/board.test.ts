@@ -128,6 +128,51 @@ describe.skipIf(!hasChromium)('heddle board in a browser', () => {
     }
   });
 
+  it('takes what is typed after the note was opened as its text, and never as shortcuts', async () => {
+    const { url } = await startBoard(['support-triage'], emptyHome(temporaryFolder()));
+    const page = await open(url);
+    await says(page, '9 items to judge.');
+    const note = page.locator('.note summary');
+    const box = page.locator('.note textarea');
+    await note.click();
+    await page.keyboard.type('also false');
+    expect(await box.inputValue()).toBe('also false');
+    // It is closed, and its line has the focus.
+    await note.click();
+    await page.keyboard.type('as1');
+    expect([await page.locator('article').count(), await page.locator('.choice[aria-pressed=true]').count()]).toEqual([
+      1, 0,
+    ]);
+    await page.keyboard.press('Enter');
+    await page.keyboard.type('!');
+    expect(await box.inputValue()).toBe('also false!');
+    for (const control of [page.locator('.others summary'), page.getByRole('button', { name: /^Yes/ })]) {
+      await control.click();
+      await page.keyboard.press('s');
+      await says(page, 'Nothing was done: you clicked something else. Press Esc, then the letter.');
+      expect(await page.locator('[data-decided] .actions [aria-pressed=true]').count()).toBe(0);
+    }
+    await page.keyboard.press('Escape');
+    await page.keyboard.press('s');
+    await says(page, 'Item 1: skipped');
+  });
+
+  it('asks before it writes items that two letters have skipped', async () => {
+    const { url } = await startBoard(['support-triage'], emptyHome(temporaryFolder()));
+    const page = await open(url);
+    await says(page, '9 items to judge.');
+    await page.keyboard.type('as');
+    await says(page, 'skipped, for 9 items. u takes that back.');
+    await page.keyboard.press('Enter');
+    await says(
+      page,
+      'Nothing is written yet. Press Enter or the button once more to write all 9 items. 9 of them go to someone else, and you cannot take that back.',
+    );
+    await page.keyboard.press('u');
+    await says(page, 'Taken back: skipped, for 9 items.');
+    expect(await page.locator('footer').isVisible()).toBe(false);
+  });
+
   it('shows 300 items, page by page', async () => {
     const folder = temporaryFolder();
     const environment = emptyHome(folder, { HEDDLE_MAX_RESULT_CHARS: '1000000' });

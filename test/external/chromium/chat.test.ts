@@ -81,8 +81,13 @@ describe.skipIf(!hasChromium)('the review board in a chat', () => {
     await says(board, '3 items written.');
     expect(await board.locator('.progress').innerText()).toBe('6 of 12 items finished by you');
     const calls: { name: string; arguments: Record<string, unknown> }[] = await page.evaluate('chat.calls');
-    expect(calls.map(({ name }) => name)).toEqual(['claim_queue_items', 'review_queue', 'update_queue_items']);
-    expect(calls[2]!.arguments).toMatchObject({
+    expect(calls.map(({ name }) => name)).toEqual([
+      'claim_queue_items',
+      'review_queue',
+      'summarize_queue',
+      'update_queue_items',
+    ]);
+    expect(calls[3]!.arguments).toMatchObject({
       queue_id: 'support-triage',
       by_user: true,
       as_of: expect.stringMatching(/^2\d{3}-.*Z$/),

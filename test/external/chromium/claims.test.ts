@@ -15,9 +15,17 @@ import { onEnd } from '../../support/on-end.ts';
 const project = 'team/support';
 const queue_id = 'shared';
 let browser: Browser;
+const exportLine = expect.stringMatching(
+  /^To save the judgements as a file, run heddle queue export shared --format csv --wide --values --out judgements\.csv --base-url \S+ --project team\/support$/,
+);
 
 /** Starts a service with a queue of so many items, and returns the settings of accounts by name. */
-async function startShared(count: number, reviewers_per_item: number | null, names: readonly string[]) {
+async function startShared(
+  count: number,
+  reviewers_per_item: number | null,
+  names: readonly string[],
+  fieldNames = ['helpful'],
+) {
   const service = await startTestService();
   const settings = new Map<string, Record<string, string>>();
   await withStore(service.data, async (store) => {
@@ -25,7 +33,7 @@ async function startShared(count: number, reviewers_per_item: number | null, nam
     const call = { output: 'An answer.' };
     const display_fields = ['output'];
     const lines = Array.from({ length: count }, (_, n) => ({ ...item, call, display_fields, call_id: `c${n}` }));
-    const fields = [{ name: 'helpful', field_schema: { type: 'boolean' } }];
+    const fields = fieldNames.map((name) => ({ name, field_schema: { type: 'boolean' } }));
     const target = { projectId: project, queueId: queue_id, fields };
     await store.importItems(
       lines.map((line) => JSON.stringify(line)),
@@ -131,6 +139,7 @@ describe.skipIf(!hasChromium)('boards of several people on one queue', () => {
     expect(await ada.locator('.end h2, .end p').allInnerTexts()).toEqual([
       'The other items are judged, or with someone else now',
       'You have judged none yourself.',
+      exportLine,
     ]);
 
     const page = await openBoard(environmentOf('cody'));
@@ -139,8 +148,11 @@ describe.skipIf(!hasChromium)('boards of several people on one queue', () => {
       'All 3 done, but not by you',
       'cody (heddle) judged 3 items under your account.',
       'You have judged none yourself.',
+      exportLine,
     ]);
     expect(await page.locator('.account').innerText()).toBe('You are cody');
+    const progress = page.locator('.progress');
+    expect(await progress.innerText()).toBe('3 of 3 items finished; you judged 0, cody (heddle) 3');
     expect(await page.locator('.rules').innerText()).toBe('Judge kindly.');
     await page.getByRole('button', { name: 'Check what was judged' }).click();
     await says(page, '3 items found.');
@@ -153,6 +165,32 @@ describe.skipIf(!hasChromium)('boards of several people on one queue', () => {
     await says(page, 'Item 1: helpful Yes');
     await page.keyboard.press('Enter');
     await says(page, '1 item written.');
+    await progress.filter({ hasText: '3 of 3 items finished; you judged 1, cody (heddle) 3' }).waitFor();
+    await page.locator('summary').filter({ hasText: 'Team' }).click();
+    await page.locator('.over td').first().waitFor();
+    const cells = await page.locator('.over tbody tr').allInnerTexts();
+    expect(cells.map((row) => row.split('\t')[3])).toEqual(['1 of 1 shared', '1 of 1 shared']);
+  });
+
+  it('say which values are missing on finished items, mark these, and lead to them', async () => {
+    const { environmentOf } = await startShared(3, null, ['cody'], ['helpful', 'tone']);
+    const change = { judgements: { helpful: false }, annotation_state: 'completed' };
+    await call('update_queue_items', { queue_id, filter: {}, change }, environmentOf('cody'));
+    const page = await openBoard(environmentOf('cody'));
+    await page.getByText('tone has no value on 3 items.').waitFor();
+    expect(await page.locator('.end h2').innerText()).toBe('All 3 finished, but values are missing');
+    await page.getByRole('button', { name: 'Check what was judged' }).click();
+    await says(page, '3 items found.');
+    expect(await page.locator('.card .state').allInnerTexts()).toEqual(Array(3).fill('completed without tone'));
+    await page.getByRole('combobox', { name: 'Items to show' }).selectOption('lacking');
+    await says(page, '3 items found.');
+    await page.keyboard.press('l');
+    for (let judged = 0; judged < 3; judged += 1) await page.keyboard.press('1');
+    await page.keyboard.press('Enter');
+    await says(page, '3 items written.');
+    expect(await page.locator('.end h2').innerText()).toBe('All 3 done');
+    const { result } = await call('query_queue_items', { queue_id, filter: { field: 'tone' } }, environmentOf('cody'));
+    expect(result.items).toHaveLength(3);
   });
 
   it('go on to the next item to do once one is written', async () => {

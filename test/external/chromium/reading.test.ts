@@ -193,12 +193,14 @@ describe.skipIf(!hasChromium)('the review board as a page to read', () => {
     await page.keyboard.press('l');
     expect(await page.locator('.folded').count()).toBe(5);
     expect(await page.locator('.summary').first().innerText()).toContain('How much paracetamol');
+    expect(await page.locator('.summary').first().locator('span').count()).toBe(2);
     expect(await page.locator('.summary b').first().innerText()).toBe('correct: Yes');
     await page.keyboard.press('l');
     await page.keyboard.press('Enter');
     await says(page, '5 items written.');
     expect(await page.locator('.end h2').innerText()).toBe('All 5 done');
     expect(await page.locator('.end').innerText()).toContain('Your judgements are stored under');
+    expect(await page.locator('.end code').innerText()).toMatch(/^heddle queue export .* --out judgements\.csv/);
     expect(await accessibilityFindings(page)).toEqual([]);
     await page.getByRole('button', { name: 'Choose another queue' }).click();
     await says(page, 'Choose a queue.');

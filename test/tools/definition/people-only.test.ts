@@ -20,7 +20,7 @@ describe('adviceForPeople', () => {
     [
       'summarize_queue',
       { queue_id, export: 'csv' },
-      '`heddle queue export support-triage --format csv --values --out judgements.csv`',
+      '`heddle queue export support-triage --format csv --wide --values --out judgements.csv`',
     ],
     ['query_queue_items', { queue_id, filter: { assigned_to: 'ben' } }, '`heddle board support-triage`'],
     [
@@ -51,7 +51,7 @@ describe('adviceForPeople', () => {
   });
 
   it.each([
-    ['export_judgements', '`heddle queue export support-triage --format csv --values --out judgements.csv`'],
+    ['export_judgements', '`heddle queue export support-triage --format csv --wide --values --out judgements.csv`'],
     ['export_run', '`heddle evaluation export RUN --format csv --out rows.csv`'],
     ['delete_judgement', 'retract names the fields, note, or * for all'],
     ['delete_calls', '`heddle service reset`'],
@@ -75,7 +75,7 @@ describe('adviceForPeople', () => {
   it('adds the project and the profile where a terminal would use others', async () => {
     const other = await call('summarize_queue', { queue_id: 'q;1', project_id: 'team/other', export: true });
     expect(other.error.hint).toContain(
-      "`heddle queue export 'q;1' --format csv --values --out judgements.csv --project team/other`",
+      "`heddle queue export 'q;1' --format csv --wide --values --out judgements.csv --project team/other`",
     );
     const configured = await connect({ HEDDLE_PROJECT: 'team/support' });
     expect(await refusalOf('export_queue', configured)).toContain('--out judgements.csv --project team/support`');

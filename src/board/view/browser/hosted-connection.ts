@@ -3,6 +3,8 @@ import { type Arguments, type Host, type HostEvents, ToolFailure, type ToolResul
 /** Time between two questions whether the person is still logged in, in milliseconds. */
 const checkMs = 30_000;
 
+const loggedOut = 'You are logged out. Open the board in another tab and log in, then try again here.';
+
 interface Session {
   account: string;
   project: string;
@@ -41,6 +43,7 @@ export class HostedConnection {
     });
     return {
       isChat: false,
+      hasTerminal: false,
       callTool: (name, args) => this.#send<ToolResult>('call', { name, arguments: args, account: this.#account }),
       tellModel: async () => {},
     };
@@ -74,7 +77,7 @@ export class HostedConnection {
       throw new ToolFailure('network', '');
     });
     if (response.ok) return response.json();
-    if (response.status === 401) throw new ToolFailure('logged_out', '');
+    if (response.status === 401) throw new ToolFailure('logged_out', '', loggedOut);
     const { error = `HTTP ${response.status}` } = (await response.json().catch(() => ({}))) as { error?: string };
     throw new ToolFailure(response.status === 503 ? 'service_unavailable' : 'refused', error);
   }

@@ -41,14 +41,17 @@ export class ProgressTable extends Component<{ board: Board }, ProgressState> {
 /** Draws the table of summarize_queue by annotator with the columns that people ask for. */
 function tableOf({ rows, others }: SummaryTable, { state: { formats } }: Board): ComponentChild {
   const names = ['Person', 'Items', 'Today', 'In dispute', 'Time for an item'];
-  const number = (value: unknown, unit: string): string =>
+  const number = (value: unknown, unit = ''): string =>
     typeof value === 'number' ? `${formats.number(value)}${unit}` : '–';
-  const lines = rows.map(([person, _judgements, items, today, disputed, seconds]) =>
+  const lines = rows.map(([person, _judgements, items, today, shared, disputed, seconds]) =>
     h('tr', {}, [
       h('th', { scope: 'row' }, plainText(String(person))),
-      [number(items, ''), number(today, ''), number(disputed, ' %'), number(seconds, ' s')].map((text) =>
-        h('td', {}, text),
-      ),
+      [
+        number(items),
+        number(today),
+        shared === 0 ? '–' : `${number(disputed)} of ${number(shared)} shared`,
+        number(seconds, ' s'),
+      ].map((text) => h('td', {}, text)),
     ]),
   );
   return [
@@ -65,6 +68,10 @@ function tableOf({ rows, others }: SummaryTable, { state: { formats } }: Board):
       h('tbody', {}, lines),
     ]),
     others && h('p', {}, `And ${formats.number(others.rows)} more.`),
-    h('p', { class: 'description' }, 'Today is the day in UTC. The time is the median between two items.'),
+    h(
+      'p',
+      { class: 'description' },
+      'Today is the day in UTC. Shared are judgements of a field of an item that someone else judged too. The time is the median between two items.',
+    ),
   ];
 }

@@ -11,7 +11,7 @@ import { type FilterKind, kindOf } from './filters.ts';
 import { ItemCard } from './item-card.ts';
 import { shortcutsFor } from './keyboard.ts';
 import type { Board } from './review-board.ts';
-import { placesOf, selectAll, stagedCards, toDoOf } from './review-state.ts';
+import { agentsOf, placesOf, selectAll, stagedCards, toDoOf } from './review-state.ts';
 import { theEnd } from './the-end.ts';
 
 /** With more cards than this, those that are out of sight are not laid out. */
@@ -51,12 +51,16 @@ export function boardPage(board: Board, { brand, choice, tools }: PageParts = {}
 }
 
 function barOf(board: Board, brand: ComponentChild): ComponentChild[] {
-  const { page, formats, isGuided } = board.state;
+  const { page, formats, isGuided, judged } = board.state;
   const { name = 'Queues', guidelines, total, to_do, reviewers_per_item: opinions } = page?.queue ?? {};
   const finished = (total ?? 0) - toDoOf(page?.queue ?? {});
   const people = typeof opinions === 'object' ? opinions.people : opinions;
+  const agents = agentsOf(board.state).map(([agent, count]) => `, ${plainText(agent)} ${formats.number(count)}`);
+  const own = formats.number(judged?.get(page?.account ?? '') ?? 0);
   // Without a count of one's own, it is that of anyone.
-  const byWhom = to_do === undefined && opinions === undefined ? '' : ' by you';
+  const isOwn = to_do !== undefined || opinions !== undefined;
+  // An account has one progress, whether the person or an agent has made it.
+  const byWhom = agents.length > 0 ? `; you judged ${own}${agents.join('')}` : isOwn ? ' by you' : '';
   const each = people === undefined ? '' : `; ${countOf(people, 'opinion')} each`;
   const progress = total !== undefined && [
     h('progress', { 'aria-label': 'Finished items', max: Math.max(total, 1), value: finished }),
@@ -90,6 +94,7 @@ function toolbar(board: Board): ComponentChild[] {
     ['todo', 'To do'],
     ['all', 'All items'],
     ['disputes', 'Disputes'],
+    ['lacking', 'Without a value'],
   ]);
   if (kindOf(asked) === 'given') kinds.set('given', 'As asked');
   const raw = h('input', {

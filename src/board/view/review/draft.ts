@@ -100,6 +100,15 @@ export function isText(type: string | undefined): boolean {
   return type === 'string' || type === 'correction';
 }
 
+/** Returns the fields that need a value and have none, neither of the person nor among the judgements that are shown. */
+export function lackingFields(item: ReviewedItem, draft: Draft, fields: readonly FieldSummary[]): FieldSummary[] {
+  const given = Object.values(item.given?.judgements ?? {});
+  const isGiven = (name: string): boolean => given.some((values) => Object.hasOwn(values, name));
+  return fields.filter(
+    (field) => !isFreeText(field) && valueIn(item, draft, field.name) === undefined && !isGiven(field.name),
+  );
+}
+
 /** Returns whether every field that needs a value has one; an item with text fields only needs one of them. */
 export function isComplete(item: ReviewedItem, draft: Draft, fields: readonly FieldSummary[]): boolean {
   const needed = fields.filter((field) => !isFreeText(field));

@@ -15,13 +15,14 @@ import {
   isFinal,
   isSameValue,
   isWritable,
+  lackingFields,
   storedValue,
   valueIn,
   withRetraction,
 } from './draft.ts';
 import { fieldControl } from './field-control.ts';
 import { readTyped } from './field-values.ts';
-import { itemValues, outputText, titleOfCard } from './item-values.ts';
+import { itemValues, outputText, titlesOfCard } from './item-values.ts';
 import type { Board } from './review-board.ts';
 import {
   type Card,
@@ -103,7 +104,7 @@ function controls(isStaged: boolean, props: CardProps): ComponentChild[] {
     hasChoice &&
       !isComplete(item, draft, fields) &&
       stateButton('Finish as it is', 'completed', 'f', 'Finished, although values are missing', props),
-    isStaged && button('Clear', () => board.update(withoutDecision, item.id), { class: 'quiet' }),
+    isStaged && button('Take back', () => board.update(withoutDecision, item.id), { class: 'quiet' }),
   ];
   const isReady = isWritable(item, draft) && isDecided(card, fields);
   const steps = h('div', { class: 'line' }, [
@@ -129,7 +130,7 @@ function isDecided({ item, draft }: Card, fields: readonly FieldSummary[]): bool
   return draft.state !== undefined || isComplete(item, draft, fields);
 }
 
-/** Draws a finished item on one line: what it is, the values that it has, and what others judged. */
+/** Draws a finished item on one line: what it is, its output, the values that it has, and what others judged. */
 function summaryOf({ card, fields, account }: CardProps): ComponentChild[] {
   const values = fields.flatMap(({ name }) => {
     const value = valueIn(card.item, card.draft, name);
@@ -138,7 +139,7 @@ function summaryOf({ card, fields, account }: CardProps): ComponentChild[] {
   const { judgements = {} } = card.item.given ?? {};
   const others = Object.entries(judgements).filter(([name]) => name !== account);
   return [
-    h('span', { dir: 'auto' }, titleOfCard(card)),
+    titlesOfCard(card).map((title) => h('span', { dir: 'auto' }, title)),
     ...values,
     ...others.map(([name, given]) => h('i', {}, `${plainText(name)}: `, h('b', {}, textsOf(given).join(', ')))),
   ];
@@ -147,10 +148,13 @@ function summaryOf({ card, fields, account }: CardProps): ComponentChild[] {
 function cardHead(
   id: string,
   decided: string | undefined,
-  { card, position, total, isAlone, canWrite, formats, board }: CardProps,
+  { card, position, total, isAlone, fields, canWrite, formats, board }: CardProps,
 ): ComponentChild {
   const { annotation_state, call_op_name, call_started_at, exception } = card.item;
-  const state = stateNames.get(annotation_state) ?? plainText(annotation_state);
+  const lacking =
+    card.isWritten || annotation_state !== 'completed' ? [] : lackingFields(card.item, card.draft, fields);
+  const without = lacking.map(({ name }) => ` without ${plainText(name)}`).join(' and');
+  const state = `${stateNames.get(annotation_state) ?? plainText(annotation_state)}${without}`;
   const suffix = decided === 'staged' ? 'not written yet' : decided;
   const number = formats.number(position);
   const toDo = board.state.kind === 'todo' ? ' to do' : '';
@@ -167,8 +171,8 @@ function cardHead(
     canWrite && !isAlone && select,
     h('h2', { id: `${id}-title` }, place),
     exception !== undefined && h('b', { class: 'badge' }, 'Failed'),
-    h('span', { class: 'origin' }, visibleText(call_op_name), ' · '),
-    h('time', { dateTime: call_started_at }, formats.time(call_started_at)),
+    h('span', { class: 'origin' }, visibleText(call_op_name), call_started_at !== undefined && ' · '),
+    call_started_at !== undefined && h('time', { dateTime: call_started_at }, formats.time(call_started_at)),
     h('span', { id: `${id}-state`, class: 'state' }, suffix === undefined ? state : `${state} · ${suffix}`),
   );
 }
@@ -193,7 +197,7 @@ function fieldRow(field: FieldSummary, index: number, { card, fields, canWrite, 
       'data-active': (index === active && fields.length > 1) || undefined,
       onFocusIn: () => board.activate(item.id, index),
     },
-    h('legend', {}, visibleText(name)),
+    h('legend', { onClick: focusBox }, visibleText(name)),
     description !== undefined && h('p', { class: 'description' }, visibleText(description)),
     disputeLine(field, item, canWrite, control.onGive),
     canWrite && fieldControl(control),
@@ -212,11 +216,17 @@ function correction(field: FieldSummary, value: unknown, card: Card, board: Boar
   const problem = 'Change what is wrong. Until then nothing is decided.';
   return button(
     'Begin with the output',
-    () => board.update(giveTyped, card.item.id, field.name, { text: output, problem }),
-    {
-      class: 'quiet',
+    (event) => {
+      board.update(giveTyped, card.item.id, field.name, { text: output, problem });
+      focusBox(event);
     },
+    { class: 'quiet' },
   );
+}
+
+/** Puts the cursor into the box of the field of a control. */
+function focusBox({ currentTarget }: TargetedEvent): void {
+  (currentTarget as Element).closest('fieldset')?.querySelector<HTMLElement>('.box')?.focus();
 }
 
 /** Draws the values of a dispute side by side, each as a button that settles it. */
@@ -296,7 +306,14 @@ function note({ card: { item, draft }, board }: CardProps): ComponentChild {
   });
   // A dispute is settled with a reason, which stays in view.
   const attributes = { class: 'more note', open: item.disputes ? true : undefined };
-  return h('details', attributes, h('summary', {}, name), box);
+  const onClick = (event: TargetedEvent<HTMLElement>): void => {
+    const details = event.currentTarget.parentElement as HTMLDetailsElement;
+    if (details.open) return;
+    event.preventDefault();
+    details.open = true;
+    details.querySelector('textarea')!.focus();
+  };
+  return h('details', attributes, h('summary', { onClick }, name), box);
 }
 
 function others({ card, account, board }: CardProps): ComponentChild {

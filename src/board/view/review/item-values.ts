@@ -57,11 +57,12 @@ export function itemValues(props: ValuesProps): ComponentChild[] {
   ];
 }
 
-/** Returns the text that tells an item from others on one line: the beginning of its first value. */
-export function titleOfCard(card: Card): string {
-  const [first] = valuesOf(card);
-  const value = first?.value;
-  return beginningOf(typeof value === 'string' ? value : (JSON.stringify(value) ?? card.item.call_op_name));
+/** Returns what tells an item from others on one line: the beginnings of its first value and of its output. */
+export function titlesOfCard(card: Card): string[] {
+  const values = valuesOf(card);
+  const shown = [...new Set([values[0], partsOf(values).output[0]])].filter((each) => each !== undefined);
+  if (shown.length === 0) return [plainText(card.item.call_op_name)];
+  return shown.map(({ value }) => beginningOf(typeof value === 'string' ? value : JSON.stringify(value)));
 }
 
 /** Returns the output of an item, if it is one text. */

@@ -11,6 +11,8 @@ interface KeyActions {
   takeBack: () => void;
   /** Takes one of the letters of {@link shortcuts}. */
   act: (key: string) => void;
+  /** Says why a letter did nothing. */
+  refuse: () => void;
 }
 
 /** The keys and what they do, for people. */
@@ -39,6 +41,13 @@ export function shortcutsFor(used: string): (readonly [string, string])[] {
 
 /** Listens to the keys of the cards. A key that is pressed elsewhere on the page goes to the current card. */
 export function listenToKeys(actions: KeyActions): void {
+  /** The control that has the focus because of the mouse. */
+  let clicked: Element | null;
+  document.addEventListener('click', ({ detail }) => {
+    const { activeElement, body } = document;
+    // A button that is pressed with the keyboard is clicked zero times.
+    clicked = detail > 0 && activeElement !== body ? activeElement : null;
+  });
   document.addEventListener('keydown', (event) => {
     const { key, altKey, shiftKey, repeat, defaultPrevented } = event;
     const isWithControl = event.metaKey || event.ctrlKey;
@@ -48,7 +57,7 @@ export function listenToKeys(actions: KeyActions): void {
     const card = target.closest('article');
     const current = card ?? document.querySelector<HTMLElement>('article[tabindex="0"]');
     const isMove = /^(Arrow|[jk]$)/.test(key);
-    if (key === 'Escape') card?.focus();
+    if (key === 'Escape') current?.focus();
     // On a control outside of the cards, arrows scroll the page.
     const isForPage = current !== null && !card && target !== document.body && key.startsWith('Arrow');
     if (key === 'Escape' || isForPage || isTextControl(target)) return;
@@ -57,14 +66,17 @@ export function listenToKeys(actions: KeyActions): void {
     event.preventDefault();
     // A key that is held down by mistake must not decide.
     if (repeat && !isMove) return;
+    // Whoever has clicked something may be writing, and mean it.
+    if (/^[acfjklsux]$/.test(key) && !isUndo && target === clicked && target !== card) return actions.refuse();
     if (!card) current?.focus();
     // In a list, the first move only shows which card is the current one.
     if (card || !current || !isMove || current.classList.contains('alone')) action();
   });
 }
 
-/** Returns whether a control uses letters and digits itself, such as a box for text. */
+/** Returns whether a control takes text, or opens the box of a note. */
 function isTextControl(node: HTMLElement): boolean {
+  if (node.closest('.note')) return true;
   return /^(INPUT|SELECT|TEXTAREA)$/.test(node.tagName) && (node as HTMLInputElement).type !== 'checkbox';
 }
 

@@ -29,6 +29,7 @@ import { type FilterKind, filterOf, kindOf, toDo } from './filters.ts';
 import { listenToKeys } from './keyboard.ts';
 import {
   acceptSuggestions,
+  agentsOf,
   batchesOf,
   type Card,
   chooseActive,
@@ -41,6 +42,7 @@ import {
   placeOf,
   type ReviewState,
   selectAll,
+  skippedTogether,
   stagedCards,
   takeBack,
   toDoOf,
@@ -89,6 +91,7 @@ export class Board extends View<ReviewState> {
       enter: () => this.#whenCardStands(() => this.#enter()),
       takeBack: () => this.#whenCardStands(() => this.#takeBack()),
       act: (key) => this.#whenCardStands(() => this.#act(key)),
+      refuse: () => this.announce('Nothing was done: you clicked something else. Press Esc, then the letter.'),
     });
     this.#store.onChange((id, draft) => this.update(withForeignDraft, id, draft));
     window.addEventListener('beforeunload', (event) => {
@@ -269,11 +272,16 @@ export class Board extends View<ReviewState> {
   writeOrAsk(): void {
     const staged = stagedCards(this.state);
     const { isWriting, isAsking } = this.state;
+    const skipped = skippedTogether(this.state);
     if (isWriting) return;
     if (staged.length === 0) this.announce('There is nothing to write yet.');
-    else if (staged.length <= maxUnasked || isAsking) void this.#write(staged);
+    else if ((staged.length <= maxUnasked && skipped === 0) || isAsking) void this.#write(staged);
     else {
-      const message = `Nothing is written yet. Press Enter or the button once more to write all ${staged.length} items. You can still correct them afterwards.`;
+      const after =
+        skipped === 0
+          ? 'You can still correct them afterwards.'
+          : `${skipped} of them go to someone else, and you cannot take that back.`;
+      const message = `Nothing is written yet. Press Enter or the button once more to write all ${staged.length} items. ${after}`;
       this.update((state) => ({ ...state, isAsking: true, message }));
     }
   }
@@ -455,21 +463,28 @@ export class Board extends View<ReviewState> {
       // Whoever has judged nothing here yet reads them first, also where an agent of the account has judged.
       const isBegun = page.queue.total !== toDoOf(page.queue);
       this.update((state) => ({ ...state, isGuided: guided == null ? !isBegun : guided === 'open' }));
-      if (page.queue.guidelines && guided == null && isBegun) void this.#countJudged(true);
+      if (isBegun || page.items.length === 0) void this.#countJudged(isBegun && guided == null);
       void this.#restore();
-    } else this.update(withRestored, this.#store.read());
-    if (page.items.length === 0) void this.#countJudged();
+    } else {
+      this.update(withRestored, this.#store.read());
+      if (page.items.length === 0) void this.#countJudged();
+    }
     if (!isNew || isChat) return;
     document.title = `${plainText(name)} – heddle board`;
     // With the focus on a card, keys work at once. In a chat it is left alone: the person may be typing a message.
     this.#focusCurrent();
   }
 
-  /** Counts who has judged how many items; if asked, opens the guidelines for someone who has judged none. */
+  /** Counts who has judged how many items, and at the end what is missing; if asked, opens the guidelines for someone who has judged none. */
   async #countJudged(mayGuide = false): Promise<void> {
     const args = { ...this.#queue, by: ['annotator'], limit: maxShownAtOnce };
-    // The page can do without it.
-    const summary = await this.call<{ tables: SummaryTable[] }>('summarize_queue', args).catch(() => undefined);
+    const isEnd = this.state.current === undefined;
+    // The page can do without them.
+    const [summary, lacking] = await Promise.all([
+      this.call<{ tables: SummaryTable[] }>('summarize_queue', args).catch(() => undefined),
+      isEnd ? this.#review({ filter: { lacks_value: true }, limit: 1 }).catch(() => undefined) : undefined,
+    ]);
+    if (isEnd) this.update((state) => ({ ...state, lacking: lacking?.lacking }));
     if (!summary) return;
     const rows = summary.tables[0]?.rows ?? [];
     const judged = new Map(rows.map(([name, , items]) => [String(name), Number(items)]));
@@ -621,7 +636,7 @@ export class Board extends View<ReviewState> {
     else await this.#moveToUnfinished();
     // The button that was pressed is gone.
     if (stagedCards(this.state).length === 0) this.#focusCurrent();
-    if (this.state.current === undefined) void this.#countJudged();
+    if (this.state.current === undefined || agentsOf(this.state).length > 0) void this.#countJudged();
     if (written > 0) await this.host.tellModel(messageToModel(this.state, refused.length));
   }
 

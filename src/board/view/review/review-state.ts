@@ -16,6 +16,7 @@ import {
   isFinal,
   isSameDraft,
   isWritable,
+  lackingFields,
   type TypedText,
   valueIn,
   withValue,
@@ -97,6 +98,8 @@ export interface ReviewState extends ViewState {
   written: ReadonlyMap<string, string>;
   /** The numbers of items that annotators have judged, by annotator, once they were counted. */
   judged?: ReadonlyMap<string, number>;
+  /** The numbers of completed items without a value, by field, once they were counted. */
+  lacking?: Record<string, number> | undefined;
 }
 
 /** The state of a board before its first page. */
@@ -121,13 +124,15 @@ export function withFirstItems(state: ReviewState, page: Review): ReviewState {
   // Disputes have an order of their own, and what is decided about them is gold.
   const isSameList = !state.page || state.page.filter.disagreement === page.filter.disagreement;
   const kept = [...state.cards].filter(([id, { draft }]) => isSameList && (ids.has(id) || !isEmpty(draft)));
-  const cards = withItems(new Map(kept), page);
+  const { fields = [] } = state.page ? state : page;
+  const cards = withItems(new Map(kept), page, fields);
   const [first] = cards.keys();
   const shown: ReviewState = {
     ...state,
     page,
     kind: kindOf(page.filter),
-    ...(!state.page && { fields: page.fields ?? [], asked: page.filter }),
+    fields,
+    ...(!state.page && { asked: page.filter }),
     cards,
     // The person may have begun before this page arrived.
     current: isSameList && state.current !== undefined && cards.has(state.current) ? state.current : first,
@@ -139,7 +144,7 @@ export function withFirstItems(state: ReviewState, page: Review): ReviewState {
 /** Adds a further page. */
 export function withMoreItems(state: ReviewState, page: Review): ReviewState {
   const { filter = {} } = state.page ?? {};
-  const added: ReviewState = { ...state, page: { ...page, filter }, cards: withItems(state.cards, page) };
+  const added: ReviewState = { ...state, page: { ...page, filter }, cards: withItems(state.cards, page, state.fields) };
   return { ...added, message: countSentence(added) };
 }
 
@@ -168,9 +173,17 @@ export function nextOffset({ cards, page }: ReviewState): number {
   return [...cards.values()].filter((card) => !isGone(card)).length;
 }
 
-function withItems(cards: ReadonlyMap<string, Card>, { items, as_of }: Review): Map<string, Card> {
+function withItems(
+  cards: ReadonlyMap<string, Card>,
+  { items, as_of, filter }: Review,
+  fields: ReviewState['fields'],
+): Map<string, Card> {
   const all = new Map(cards);
-  for (const item of items) all.set(item.id, withItem(all.get(item.id), item, as_of));
+  for (const item of items) {
+    const card = withItem(all.get(item.id), item, as_of);
+    const [first] = filter.lacks_value ? lackingFields(item, card.draft, fields) : [];
+    all.set(item.id, first ? { ...card, active: fields.indexOf(first) } : card);
+  }
   return all;
 }
 
@@ -218,8 +231,8 @@ export function withDraft(
 
 /** Drops what was decided about an item and not written. */
 export function withoutDecision(state: ReviewState, id: string): ReviewState {
-  const dropped = withDraft(state, id, 'cleared', () => emptyDraft);
-  const message = `Item ${placeOf(state, id)}: cleared`;
+  const dropped = withDraft(state, id, 'dropping what you decided', () => emptyDraft);
+  const message = `Item ${placeOf(state, id)}: taken back`;
   return { ...withCard(dropped, id, (card) => ({ ...card, problem: undefined })), message };
 }
 
@@ -306,7 +319,8 @@ function withDecision(
     cards.set(each, { ...card, draft: change(card.draft, card.item), problem: undefined });
     count += 1;
   }
-  const message = count === 1 ? `Item ${placeOf(state, id)}: ${what}` : `${what}, for ${countOf(count, 'item')}`;
+  const message =
+    count === 1 ? `Item ${placeOf(state, id)}: ${what}` : `${what}, for ${countOf(count, 'item')}. u takes that back.`;
   return remembering(state, { ...state, cards, isAsking: false, message }, id, what);
 }
 
@@ -348,9 +362,12 @@ export function chooseActive(state: ReviewState, id: string, key: string): Revie
 }
 
 /** Returns whether the next card can be judged after a choice: this one is complete, and stands for no other. */
-export function isSettled({ cards, fields }: ReviewState, id: string): boolean {
+export function isSettled({ cards, fields, kind }: ReviewState, id: string): boolean {
   const card = cards.get(id);
-  return card !== undefined && !card.isSelected && isComplete(card.item, card.draft, fieldsOf(fields, card.item));
+  if (!card || card.isSelected) return false;
+  const { item, draft } = card;
+  if (kind === 'lacking') return lackingFields(item, draft, fields).length === 0;
+  return isComplete(item, draft, fieldsOf(fields, item));
 }
 
 /** Returns whether a person can choose the state of an item: it does not change once they have finished or skipped the item. */
@@ -390,6 +407,12 @@ export function selectAll(state: ReviewState): ReviewState {
 /** Returns the cards with something to write. */
 export function stagedCards({ cards }: ReviewState): Card[] {
   return [...cards.values()].filter(({ item, draft }) => isWritable(item, draft));
+}
+
+/** Returns how many items are skipped by decisions about several at once. */
+export function skippedTogether({ cards, history }: ReviewState): number {
+  const together = history.flatMap(({ drafts }) => (drafts.size > 1 ? [...drafts.keys()] : []));
+  return new Set(together.filter((id) => cards.get(id)?.draft.state === 'skipped')).size;
 }
 
 /** Returns the number of a card as the page shows it, from 1. */
@@ -436,6 +459,11 @@ export function withResult(
     history: historyWithout(settled.history, item.id),
     written: new Map([...state.written, [item.id, change]]),
   };
+}
+
+/** Returns the agents that judged under the account of the person, each with the number of its items, once they were counted. */
+export function agentsOf({ judged = new Map(), page }: ReviewState): [string, number][] {
+  return [...judged].filter(([name]) => name.startsWith(`${page?.account} (`));
 }
 
 /** Returns how many items of a queue the person has not finished, or no one has, if the service does not tell more. */

@@ -5,6 +5,8 @@ const sessionKey = 'heddle-session';
 /** Time between two questions whether the command still runs, in milliseconds. */
 const checkMs = 3000;
 
+const sessionSentence = 'This page belongs to a command that has ended. Open the address that heddle prints now.';
+
 interface Session {
   session: string;
   arguments: Arguments;
@@ -25,9 +27,9 @@ export function connectToBoardServer(events: HostEvents): Host {
       headers: { 'content-type': 'application/json', ...(session && { authorization: `Bearer ${session}` }) },
       body: JSON.stringify(body),
     }).catch(() => {
-      throw new ToolFailure('ended', '');
+      throw new ToolFailure('ended', '', 'heddle has ended. Run the command again in a terminal.');
     });
-    if (response.status === 401) throw new ToolFailure('session', '');
+    if (response.status === 401) throw new ToolFailure('session', '', sessionSentence);
     if (!response.ok) throw new ToolFailure('host', `HTTP ${response.status}`);
     return response.json();
   };
@@ -87,6 +89,7 @@ export function connectToBoardServer(events: HostEvents): Host {
   );
   return {
     isChat: false,
+    hasTerminal: true,
     callTool: (name, args) => send<ToolResult>('/call', { name, arguments: args }),
     tellModel: async () => {},
   };

@@ -1,9 +1,9 @@
-import { type ComponentChild, type ComponentChildren, h } from 'preact';
+import { type ComponentChild, type ComponentChildren, h, type TargetedEvent } from 'preact';
 
 /** Returns a button with a label; `key` says its shortcut. */
 export function button(
   label: ComponentChildren,
-  onClick: () => void,
+  onClick: (event: TargetedEvent<HTMLButtonElement>) => void,
   { key, ...attributes }: { key?: string; class?: string; [attribute: string]: string | boolean | undefined } = {},
 ): ComponentChild {
   const shortcut = key !== undefined && key !== label && h('kbd', { 'aria-hidden': 'true' }, key);

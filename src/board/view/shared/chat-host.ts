@@ -107,6 +107,7 @@ export function connectToChat(events: HostEvents): Host {
   initialize().catch((error: Error) => events.failed(`The chat refused this page: ${error.message}`));
   return {
     isChat: true,
+    hasTerminal: true,
     callTool: async (name, args) => toToolResult(await ask('tools/call', { name, arguments: args })),
     tellModel: async (text) => {
       if (!canTellModel) return;

@@ -21,9 +21,6 @@ const sentences: Record<string, string> = {
   unsupported: 'The service cannot do this.',
   too_large: 'This is too large to show.',
   cancelled: 'The call was cancelled.',
-  ended: 'heddle has ended. Run the command again in a terminal.',
-  session: 'This page belongs to a command that has ended. Open the address that heddle prints now.',
-  logged_out: 'You are logged out. Open the board in another tab and log in, then try again here.',
   host: 'The chat did not allow this.',
 };
 
@@ -38,6 +35,7 @@ export function describeError(code: string | undefined, message = '', more: Reco
 
 /** Describes the failure of a tool call for a person. */
 export function describeFailure(error: unknown): Problem {
-  if (error instanceof ToolFailure) return describeError(error.code, error.message);
-  return describeError(undefined, String(error));
+  if (!(error instanceof ToolFailure)) return describeError(undefined, String(error));
+  const { code, message, sentence } = error;
+  return sentence === undefined ? describeError(code, message) : { sentence };
 }

@@ -17,6 +17,8 @@ export const slowResponseMs = 5000;
 export interface Host {
   /** True in a chat, where the model can learn what the person did. */
   isChat: boolean;
+  /** False where people were invited to a server, and have no terminal with heddle. */
+  hasTerminal: boolean;
   callTool: (name: string, args: Arguments) => Promise<ToolResult>;
   /** Tells the model of the chat, with its next turn. Each time replaces the last. */
   tellModel: (text: string) => Promise<void>;
@@ -58,13 +60,15 @@ export function keepValue(key: string, value: string): boolean {
   }
 }
 
-/** A failure to say in words. `code` is an error code of heddle, or `host` if the host failed. */
+/** A failure to say in words. `code` is an error code of heddle, or that of a host, which can say it itself in a `sentence`. */
 export class ToolFailure extends Error {
   readonly code: string;
+  readonly sentence: string | undefined;
 
-  constructor(code: string, message: string) {
+  constructor(code: string, message: string, sentence?: string) {
     super(message);
     this.code = code;
+    this.sentence = sentence;
   }
 }
 
