@@ -63,7 +63,7 @@ describe('openRuntime', () => {
       project: 'demo/support',
       sampleProject: 'demo/support',
       isEmbedded: true,
-      instructions: expect.stringContaining('sample data in demo/support'),
+      instructions: expect.stringContaining('demo/support has sample data'),
     });
     const { project, sampleProject, isEmbedded, instructions } = database.serverOptions;
     expect([project, sampleProject, isEmbedded]).toEqual([undefined, undefined, true]);

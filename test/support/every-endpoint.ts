@@ -139,6 +139,7 @@ const requests: { [Name in EndpointName]?: (project_id: string, named: Ids) => B
   traceUsage: (project_id) => ({ project_id }),
   queryThreads: (project_id) => ({ project_id }),
   updateQueue: (project_id) => ({ project_id, name: 'Changed' }),
+  assignQueueItems: (project_id, { item }) => ({ project_id, item_ids: [item], assignees: [] }),
   queryQueueItems: (project_id) => ({ project_id, include_position: true }),
   updateProgress: (project_id) => ({ project_id, annotation_state: 'completed' }),
   updateProgressBatch: (project_id) => ({ project_id, updates: [] }),
