@@ -178,7 +178,10 @@ describe('update_queue_items', () => {
 
   it('says which fields nobody has judged on items that it completes, and which items it opens again', async () => {
     const { call } = await connectClient(emptyHome(temporaryFolder()));
-    const fields = ['helpful', 'polite'].map((name) => ({ name, type: 'boolean' }));
+    const fields = [
+      ...['helpful', 'polite'].map((name) => ({ name, type: 'boolean' })),
+      { name: 'why', type: 'string' },
+    ];
     const { queue_id } = await call('create_queue', { name: 'Two fields', fields });
     await call('add_queue_items', { queue_id, filter: { op_name: 'support.answer' }, sample: { n: 2 } });
     const change = (more: object) => call('update_queue_items', { queue_id, filter: {}, change: more });

@@ -17,6 +17,7 @@ import {
 } from '../judgements.ts';
 import type { QueueAccess } from '../queue-access.ts';
 import {
+  isFreeText,
   type JudgementType,
   judgementType,
   type QueueField,
@@ -72,7 +73,7 @@ export interface Update {
   meanwhile?: string;
   /** The judgements of this client that a change by the user contradicts. */
   stays: Judgement[];
-  /** Fields that nobody has judged on an item which a change completes with other judgements. */
+  /** Fields, but those of text, that nobody has judged on an item which a change completes with other judgements. */
   unjudged: string[];
   error?: HeddleError;
 }
@@ -202,7 +203,8 @@ export async function planUpdates(
     if (change.judgements && change.annotation_state === 'completed') {
       const kept = given.filter((judgement) => !retracted.includes(judgement));
       const judged = new Set([...Object.keys(change.judgements), ...kept.map(({ field }) => field)]);
-      update.unjudged = fields.map(({ name }) => name).filter((name) => !judged.has(name));
+      const needed = fields.filter((field) => !isFreeText(field));
+      update.unjudged = needed.map(({ name }) => name).filter((name) => !judged.has(name));
     }
     if (queue.byUser) update.stays = contradictedBy(change, given, asClient);
     return update;
