@@ -84,12 +84,12 @@ describe.skipIf(!hasChromium)('boards of several people on one queue', () => {
     await says(ada, '20 items to judge; more follow.');
     await judge(ben, 10);
     await ben.getByRole('button', { name: 'Refresh' }).click();
-    await says(ben, 'The other items are judged, or with someone else now.');
+    await says(ben, 'What is left is judged, or with someone else now.');
     await execute(data, "update item_claims set held_until = '2026-01-01T00:00:00.000Z'");
     await ben.getByRole('button', { name: 'Refresh' }).click();
     await says(ben, '20 items to judge.');
     await ada.getByRole('button', { name: 'Refresh' }).click();
-    await says(ada, 'The other items are judged, or with someone else now.');
+    await says(ada, 'What is left is judged, or with someone else now.');
   });
 
   it('lead from item to item with the mouse, take back, and show how far everyone is', async () => {
@@ -134,10 +134,10 @@ describe.skipIf(!hasChromium)('boards of several people on one queue', () => {
     const byAgent = { queue_id, filter: {}, change };
     await call('update_queue_items', byAgent, environmentOf('cody'));
     const ada = await openBoard(environmentOf('ada'));
-    await says(ada, 'The other items are judged, or with someone else now.');
+    await says(ada, 'What is left is judged, or with someone else now.');
     await ada.getByText('You have judged none yourself.').waitFor();
     expect(await ada.locator('.end h2, .end p').allInnerTexts()).toEqual([
-      'The other items are judged, or with someone else now',
+      'What is left is judged, or with someone else now',
       'You have judged none yourself.',
       exportLine,
     ]);

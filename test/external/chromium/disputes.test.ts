@@ -36,7 +36,7 @@ describe.skipIf(!hasChromium)('disputes on the board', () => {
     onEnd(() => context.close());
     const page = await context.newPage();
     await page.goto((await startBoard(['q', '--project', 'demo/support'], environment)).url);
-    await says(page, 'The other items are judged, or with someone else now.');
+    await says(page, 'What is left is judged, or with someone else now.');
     await page.locator('select').first().selectOption('disputes');
     await says(page, '2 items to settle.');
     const card = page.locator('article');

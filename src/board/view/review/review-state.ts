@@ -195,7 +195,7 @@ function withItem(card: Card | undefined, item: ReviewedItem, asOf: string): Car
 }
 
 /** Says why there is nothing to judge although the queue is not done. */
-export const takenSentence = 'The other items are judged, or with someone else now.';
+export const takenSentence = 'What is left is judged, or with someone else now.';
 
 function emptySentence({ kind, page }: ReviewState): string {
   const { total = 0 } = page?.queue ?? {};
