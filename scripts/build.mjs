@@ -9,6 +9,8 @@ import { distOptions } from './dist-options.mjs';
 import { noticesOf } from './notices.mjs';
 import { pageMetafiles } from './pages-plugin.mjs';
 
+// On a busy machine it takes a quarter of a minute.
+console.error('building dist/ …');
 const { metafile } = await build(await distOptions());
 const written = new Set(Object.keys(metafile.outputs));
 const texts = {

@@ -69,6 +69,18 @@ describe('the state of the review board', () => {
     expect(again.message).toBe('2 items to judge.');
   });
 
+  it('shows items in the order of the page that is read again', () => {
+    const written = withResult(opened, opened.cards.get('b')!, { annotation_state: 'completed' });
+    const judged = give(written, 'b', 'helpful', true);
+    expect([...withFirstItems(judged, page([item('c'), item('a'), item('b')])).cards.keys()]).toEqual(['c', 'a', 'b']);
+  });
+
+  it('says that nothing changes when the stored value is taken away and given', () => {
+    const stored = withFirstItems(opened, page([{ ...item('a'), judgements: { helpful: true } }]));
+    expect(give(stored, 'a', 'helpful', undefined).message).toBe('Item 1: nothing changed');
+    expect(give(stored, 'a', 'helpful', false).message).toBe('Item 1: helpful No');
+  });
+
   it('does not change an earlier state', () => {
     give(opened, 'a', 'helpful', true);
     expect(stagedCards(opened)).toEqual([]);

@@ -225,7 +225,7 @@ describe.skipIf(!hasChromium)('the review board in a chat', () => {
     await page.evaluate('chat.mount()');
     const again = page.frames().at(-1)!;
     await says(again, '7 items to judge.');
-    expect(await again.locator('.progress').innerText()).toBe('5 of 12 items finished');
+    expect(await again.locator('.progress').innerText()).toBe('5 of 12 items finished by you');
     await again.locator('select').first().selectOption('all');
     await says(again, '12 items found.');
     await again.getByRole('button', { name: 'List' }).click();

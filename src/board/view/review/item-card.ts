@@ -152,7 +152,9 @@ function cardHead(
 ): ComponentChild {
   const { annotation_state, call_op_name, call_started_at, exception } = card.item;
   const lacking =
-    card.isWritten || annotation_state !== 'completed' ? [] : lackingFields(card.item, card.draft, fields);
+    card.isWritten || annotation_state !== 'completed' || card.item.disputes
+      ? []
+      : lackingFields(card.item, card.draft, fields);
   const without = lacking.map(({ name }) => ` without ${plainText(name)}`).join(' and');
   const state = `${stateNames.get(annotation_state) ?? plainText(annotation_state)}${without}`;
   const suffix = decided === 'staged' ? 'not written yet' : decided;

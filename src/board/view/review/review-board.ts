@@ -311,10 +311,15 @@ export class Board extends View<ReviewState> {
       if (this.state.cards.size === size) break;
     }
     const missing = countMissing();
-    const kept =
-      missing === 0 ? '' : ` What you decided about ${countOf(missing, 'more item')} is kept until it is shown.`;
+    const restored = drafts.size - missing;
     this.announce(
-      `Restored what you decided about ${countOf(drafts.size - missing, 'item')} and did not write.${kept}`,
+      [
+        restored > 0 && `Restored what you decided about ${countOf(restored, 'item')} and did not write.`,
+        missing > 0 &&
+          `What you decided about ${countOf(missing, 'item')} of another list is not written: choose All items.`,
+      ]
+        .filter(Boolean)
+        .join(' '),
     );
     // The person may have gone on meanwhile.
     if (this.state.current !== current) return;

@@ -125,7 +125,10 @@ export function withFirstItems(state: ReviewState, page: Review): ReviewState {
   const isSameList = !state.page || state.page.filter.disagreement === page.filter.disagreement;
   const kept = [...state.cards].filter(([id, { draft }]) => isSameList && (ids.has(id) || !isEmpty(draft)));
   const { fields = [] } = state.page ? state : page;
-  const cards = withItems(new Map(kept), page, fields);
+  const all = withItems(new Map(kept), page, fields);
+  // In the order of the page, after what is decided about others.
+  const others = [...all].filter(([id]) => !ids.has(id));
+  const cards = new Map([...others, ...page.items.map(({ id }) => [id, all.get(id)!] as const)]);
   const [first] = cards.keys();
   const shown: ReviewState = {
     ...state,
@@ -314,13 +317,18 @@ function withDecision(
   const isSelected = state.cards.get(id)?.isSelected;
   const cards = new Map(state.cards);
   let count = 0;
+  let isChanged = false;
   for (const [each, card] of state.cards) {
     if (!(isSelected ? card.isSelected : each === id)) continue;
-    cards.set(each, { ...card, draft: change(card.draft, card.item), problem: undefined });
+    const draft = change(card.draft, card.item);
+    cards.set(each, { ...card, draft, problem: undefined });
     count += 1;
+    isChanged ||= !isSameDraft(draft, card.draft);
   }
   const message =
-    count === 1 ? `Item ${placeOf(state, id)}: ${what}` : `${what}, for ${countOf(count, 'item')}. u takes that back.`;
+    count > 1
+      ? `${what}, for ${countOf(count, 'item')}. u takes that back.`
+      : `Item ${placeOf(state, id)}: ${isChanged ? what : 'nothing changed'}`;
   return remembering(state, { ...state, cards, isAsking: false, message }, id, what);
 }
 

@@ -30,7 +30,9 @@ export function theEnd(board: Board): ComponentChild {
   if (staged > 0) {
     const items = countOf(staged, 'item', formats);
     return panel(
-      next_offset === undefined ? `You are through all ${formats.number(cards.size)}` : `${items} decided`,
+      next_offset === undefined
+        ? `You are through${cards.size === 1 ? '' : ` all ${formats.number(cards.size)}`}`
+        : `${items} decided`,
       h(
         'p',
         {},
