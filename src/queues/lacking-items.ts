@@ -6,11 +6,11 @@ import type { QueueAccess } from './queue-access.ts';
 import { isFreeText, readQueueFields } from './queue-fields.ts';
 import { rememberItems } from './shown-items.ts';
 
-/** Reads a page of the completed items on which nobody gave a field the value that it needs, and counts them by field. */
+/** Reads a page of the completed items on which nobody gave a field the value that it needs, and counts them by field, and those that were skipped. */
 export async function readLackingPage(
   { filter: given = {}, limit, offset = 0, include_own_state }: ItemPageRequest,
   queue: QueueAccess,
-): Promise<ItemPage & { matching: number; lacking: Record<string, number> }> {
+): Promise<ItemPage & { matching: number; lacking: Record<string, number>; skipped: number }> {
   const readAtMs = Date.now();
   const { items, feedback, filter } = await matchingItems(queue, given, { include_feedback: true, include_own_state });
   const fields = await readQueueFields(queue.id, queue.project, queue.service);
@@ -30,6 +30,7 @@ export async function readLackingPage(
     as_of: rememberItems(queue, readAtMs, page),
     filter,
     lacking: Object.fromEntries(countEach(places.map(({ name }) => name))),
+    skipped: items.filter(({ annotation_state }) => annotation_state === 'skipped').length,
   };
 }
 

@@ -89,6 +89,7 @@ const output = z.object({
       "With limit: the items with their call_values, the user's own judgements and note, and suggestions of scorers.",
     ),
   lacking: z.record(z.string(), z.int()).optional().describe('With lacks_value: number of items, by field.'),
+  skipped: z.int().optional(),
   ...pageMembers,
   matching: z.int().optional().describe('Without limit: number of items that match the filter.'),
   as_of: z.string().describe('Time of reading, for update_queue_items.'),
@@ -136,7 +137,7 @@ Example: {"queue_id":"support-triage"}`,
     const { limit } = args;
     const query = { ...args, filter: conditions, isUnfinishedOnly, include_own_state: true };
     const readPage = disagreement ? readDisputedPage : lacks_value ? readLackingPage : readItemPage;
-    const page: Omit<ItemPage, 'feedback' | 'filter'> & { lacking?: Record<string, number> } =
+    const page: Omit<ItemPage, 'feedback' | 'filter'> & { lacking?: Record<string, number>; skipped?: number } =
       limit === undefined
         ? { items: [], hasMore: false, as_of: service.facts.now() }
         : await readPage({ ...query, limit }, access);
@@ -199,7 +200,7 @@ Example: {"queue_id":"support-triage"}`,
         };
       }),
       ...pagePosition(offset, items.length, page.hasMore),
-      ...(page.lacking && { lacking: page.lacking }),
+      ...(page.lacking && { lacking: page.lacking, skipped: page.skipped }),
       ...(matching !== undefined && { matching }),
       as_of: page.as_of,
       ...(userId !== undefined && { account: userId }),

@@ -130,7 +130,7 @@ describe('review_queue', () => {
     expect((await server.call('update_queue_items', { queue_id, items })).counts).toEqual({ done: 4 });
     const filter = { lacks_value: true };
     const board = await server.call('review_queue', { queue_id, filter, limit: 1 });
-    expect(board).toMatchObject({ lacking: { helpful: 1, tone: 2 }, next_offset: 1 });
+    expect(board).toMatchObject({ lacking: { helpful: 1, tone: 2 }, skipped: 1, next_offset: 1 });
     expect(board.items.map(({ call_id }: { call_id: string }) => call_id)).toEqual(['support-0001']);
     expect((await server.call('review_queue', { queue_id, filter })).matching).toBe(2);
     const [item] = board.items;

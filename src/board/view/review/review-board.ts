@@ -489,7 +489,7 @@ export class Board extends View<ReviewState> {
       this.call<{ tables: SummaryTable[] }>('summarize_queue', args).catch(() => undefined),
       isEnd ? this.#review({ filter: { lacks_value: true }, limit: 1 }).catch(() => undefined) : undefined,
     ]);
-    if (isEnd) this.update((state) => ({ ...state, lacking: lacking?.lacking }));
+    if (isEnd) this.update((state) => ({ ...state, lacking: lacking?.lacking, skipped: lacking?.skipped }));
     if (!summary) return;
     const rows = summary.tables[0]?.rows ?? [];
     const judged = new Map(rows.map(([name, , items]) => [String(name), Number(items)]));

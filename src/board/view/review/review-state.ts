@@ -100,6 +100,8 @@ export interface ReviewState extends ViewState {
   judged?: ReadonlyMap<string, number>;
   /** The numbers of completed items without a value, by field, once they were counted. */
   lacking?: Record<string, number> | undefined;
+  /** The number of skipped items, once they were counted. */
+  skipped?: number | undefined;
 }
 
 /** The state of a board before its first page. */

@@ -7,7 +7,7 @@ import { agentsOf, stagedCards, takenSentence, toDoOf } from './review-state.ts'
 
 /** Draws what stands after the last item: what is done, what is not written yet, and what happens with it. */
 export function theEnd(board: Board): ComponentChild {
-  const { page, cards, kind, formats, judged, written, lacking = {} } = board.state;
+  const { page, cards, kind, formats, judged, written, lacking = {}, skipped } = board.state;
   const { queue, account, next_offset, can_write, export_command } = page!;
   const staged = stagedCards(board.state).length;
   const { total = cards.size } = queue;
@@ -50,7 +50,8 @@ export function theEnd(board: Board): ComponentChild {
       button('Show what is to do', () => board.reload('todo'), { class: 'primary' }),
     );
   const isByPerson = account === undefined || judged?.has(account) || written.size > 0;
-  const done = `All ${formats.number(total)} ${isMissing ? 'finished, but values are missing' : 'done'}`;
+  const skips = skipped ? `finished, ${formats.number(skipped)} of them skipped` : 'done';
+  const done = `All ${formats.number(total)} ${isMissing ? 'finished, but values are missing' : skips}`;
   return panel(
     remaining > 0
       ? takenSentence.slice(0, -1)
