@@ -11,7 +11,7 @@ export const pageMetafiles = [];
 /** Methods of the Markdown parser that read links, HTML and character references. */
 const unmetMethods =
   /(parse(?:LinkTitle|LinkDestination|LinkLabel|OpenBracket|Reference|Autolink|HtmlTag|Entity)|(?:add|remove)Bracket): \1,/g;
-/** What follows once a bracket that closes has an opener, the end of a block of HTML, and what measures times. */
+/** The statements that read a link after its closing bracket, end a block of HTML, and measure times. */
 const unmetStatements =
   /\n {4}if \(!opener\.active\)[\s\S]*?(?=\n\};)|\n {12}\/\/ if HtmlBlock[\s\S]*?\n {12}\}|\n {4}if \(this\.options\.time\) \{[^}]*\}/g;
 /** The function of the Markdown parser that begins blocks of HTML. */

@@ -66,7 +66,7 @@ export function resolveSettings(inputs: Inputs): ResolvedSettings {
     if (name === 'weave') values.weave ??= isWeaveByDefault(values, sources);
   }
   if (sources.weave.from === 'unset') sources.weave = { from: 'default' };
-  // Who names a folder in a command means it, whatever database the shell has for other commands.
+  // A folder that a flag names wins over a database that the environment names.
   if (sources.dataDir.from === 'flag' && sources.databaseUrl.from !== 'flag') {
     values.databaseUrl = undefined;
     sources.databaseUrl = { from: 'unset' };

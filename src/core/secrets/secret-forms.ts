@@ -6,6 +6,8 @@ export const maxBackslashes = 15;
 const backslash = 0x5c;
 const percent = 0x25;
 const ampersand = 0x26;
+/** The characters with which encodings begin; a text without them has each secret as it is. */
+export const encodingSigns = ['\\', '%', '&'];
 /** Maximum length of one character that is written as four bytes, each behind backslashes. */
 const maxCharacterChars = 4 * (maxBackslashes + 6);
 
@@ -184,7 +186,7 @@ interface Start {
   mayFollow: Uint8Array;
 }
 
-/** The spellings without an encoded character, of which one may have a character in two forms. */
+/** The spellings in which no character is encoded; a few characters have two such forms, like + and -. */
 interface PlainSpellings {
   /** Length of the shortest. */
   minChars: number;
@@ -323,7 +325,7 @@ function plainSpellingsOf(spellings: readonly Spelling[]): PlainSpellings {
   const pairs = new Uint8Array(65_536);
   let minChars = Number.POSITIVE_INFINITY;
   for (const spelling of spellings) {
-    // A backslash is never without another.
+    // A backslash has no plain form, since quoting multiplies it.
     if (spelling.some(({ literals }) => literals.length === 0)) continue;
     const length = spelling.reduce((sum, { literals: [literal = ''] }) => sum + literal.length, 0);
     minChars = Math.min(minChars, length);

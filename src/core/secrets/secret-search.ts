@@ -1,8 +1,6 @@
 import { endOfString, type StringSearch } from '../json/parse-json.ts';
-import { maxBackslashes, pairAt, type SecretFinder } from './secret-forms.ts';
+import { encodingSigns, maxBackslashes, pairAt, type SecretFinder } from './secret-forms.ts';
 
-/** The characters with which the encodings of others begin. */
-const encodingSigns = ['\\', '%', '&'];
 const [quote, backslash, letterU] = [...'"\\u'].map((sign) => sign.charCodeAt(0));
 
 /** Maximum number of places that are compared with the secrets; each can take microseconds. */
@@ -45,7 +43,7 @@ export class SecretSearch implements StringSearch {
     // Many times faster than a regular expression for the three.
     if (encodingSigns.some((sign) => json.includes(sign))) return false;
     const { minChars, pairs } = this.#finder.plainSpellings;
-    // A secret has as many pairs of characters in a row, so one of every so many is enough to meet it.
+    // Every secret has at least `step` pairs in a row, so looking at every `step`-th pair meets each of them.
     const step = minChars - 1;
     const { length } = json;
     let from = 0;

@@ -98,7 +98,7 @@ export async function changeItems(
     return listed ? [...listed.keys()].flatMap((id) => byId.get(id) ?? []) : results;
   };
   if (isDryRun) {
-    const hint = describeRest(updates, queue, true);
+    const hint = describeOutcome(updates, queue, true);
     return { items, results: inOrder(updates.map(previewOf)), ...(hint !== undefined && { hint }) };
   }
 
@@ -120,7 +120,7 @@ export async function changeItems(
   const isConditional = (conditions.asOf !== undefined && !queue.byUser) || conditions.expectedState !== undefined;
   const done = settled.filter(({ wrote, error }) => wrote && !error);
   const unread = isConditional ? await noteChangesByOthers(done, queue, startedAtMs) : undefined;
-  const hint = [unread, describeRest(settled, queue)].filter((text) => text !== undefined).join(' ') || undefined;
+  const hint = [unread, describeOutcome(settled, queue)].filter((text) => text !== undefined).join(' ') || undefined;
   return { items, stoppedBy, hint, results: inOrder((listed ? updates : settled).map(resultOf)) };
 }
 
@@ -172,7 +172,7 @@ function changesByItem(changes: readonly ListedChange[], items: readonly QueueIt
 }
 
 /** Says what stays after changes by the user, what stays after one has withdrawn all that one gave, and what nobody has judged. */
-function describeRest(updates: readonly Update[], queue: QueueAccess, isDryRun = false): string | undefined {
+function describeOutcome(updates: readonly Update[], queue: QueueAccess, isDryRun = false): string | undefined {
   const notes: string[] = [];
   const staying = updates.flatMap(({ stays, error }) => (error ? [] : stays));
   if (staying.length > 0) {

@@ -17,12 +17,12 @@ import {
 } from '../judgements.ts';
 import type { QueueAccess } from '../queue-access.ts';
 import {
-  isFreeText,
   type JudgementType,
   judgementType,
   type QueueField,
   type QueueRules,
   readQueueRules,
+  unjudgedFields,
 } from '../queue-fields.ts';
 import { shownItem, shownRules, stateAndAnnotator } from '../shown-items.ts';
 
@@ -203,8 +203,7 @@ export async function planUpdates(
     if (change.judgements && change.annotation_state === 'completed') {
       const kept = given.filter((judgement) => !retracted.includes(judgement));
       const judged = new Set([...Object.keys(change.judgements), ...kept.map(({ field }) => field)]);
-      const needed = fields.filter((field) => !isFreeText(field));
-      update.unjudged = needed.map(({ name }) => name).filter((name) => !judged.has(name));
+      update.unjudged = unjudgedFields(fields, judged);
     }
     if (queue.byUser) update.stays = contradictedBy(change, given, asClient);
     return update;

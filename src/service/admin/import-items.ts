@@ -104,9 +104,8 @@ export async function importItems(
 ): Promise<FileImportResult> {
   const { items, states, steps, feedback } = await readImport(source, named);
   return database.write(async (transaction) => {
-    const before = await queuesOf(transaction, named.projectId);
-    const target = { ...named, queueId: await ensureQueue(transaction, named) };
-    const isNew = !before.some(({ id }) => id === target.queueId);
+    const { queueId, otherQueues } = await ensureQueue(transaction, named);
+    const target = { ...named, queueId };
     await addSteps(transaction, steps, target.projectId);
     const result = await addItems(transaction, items, target);
     const known = await onKnownCalls(transaction, feedback, target);
@@ -115,7 +114,7 @@ export async function importItems(
     return {
       ...result,
       ...(feedback.length > 0 && { feedback: added, unknownCalls: feedback.length - known.length }),
-      ...(isNew && { otherQueues: before.filter(({ deleted_at }) => deleted_at === null).map(({ name }) => name) }),
+      ...(otherQueues && { otherQueues }),
     };
   });
 }
@@ -225,16 +224,25 @@ function invalidLinesError(lines: ErrorDetail[][], total: number): HeddleError {
 }
 
 /**
- * Creates a queue unless the project has one with this id or name, and returns its id. A deleted one with the id is restored, or its
- * new items could not be listed.
+ * Creates a queue unless the project has one with this id or name. A deleted one with the id is restored, or its new items could not
+ * be listed.
+ * @returns its id, and if it is new the names of the other queues.
  * @throws HeddleError `invalid_arguments` for a name that several queues have.
  */
 export async function ensureQueue(
   transaction: Transaction,
   { projectId: project_id, queueId: name, addedBy: created_by = 'import', guidelines }: ImportTarget,
   scorer_refs: readonly string[] = [],
-): Promise<string> {
-  const id = (await existingQueue(transaction, project_id, name)) ?? (isPlainSegment(name) ? name : newIds(1)[0]!);
+): Promise<{ queueId: string; otherQueues?: string[] }> {
+  const queues = await transaction
+    .selectFrom('queues')
+    .select(['id', 'name', 'deleted_at'])
+    .where('project_id', '=', project_id)
+    .execute();
+  const existing = existingQueue(queues, name);
+  const id = existing ?? (isPlainSegment(name) ? name : newIds(1)[0]!);
+  const others = queues.filter(({ deleted_at }) => deleted_at === null).map((other) => other.name);
+  const ensured = { queueId: id, ...(existing === undefined && { otherQueues: others }) };
   const queue = newQueue({ project_id, id, name, description: guidelines ?? null, scorer_refs, created_by });
   await transaction
     .insertInto('queues')
@@ -246,7 +254,7 @@ export async function ensureQueue(
         .where('queues.deleted_at', 'is not', null),
     )
     .execute();
-  if (guidelines === undefined) return id;
+  if (guidelines === undefined) return ensured;
   const { updated_at } = queue;
   await transaction
     .updateTable('queues')
@@ -254,24 +262,14 @@ export async function ensureQueue(
     .where('project_id', '=', project_id)
     .where('id', '=', id)
     .execute();
-  return id;
-}
-
-/** Returns the queues of a project, with those that were deleted. */
-function queuesOf(
-  transaction: Transaction,
-  project_id: string,
-): Promise<{ id: string; name: string; deleted_at: string | null }[]> {
-  return transaction
-    .selectFrom('queues')
-    .select(['id', 'name', 'deleted_at'])
-    .where('project_id', '=', project_id)
-    .execute();
+  return ensured;
 }
 
 /** Returns the id of the queue that has a text as its id, or else as its name, whatever its case; undefined if there is none. */
-async function existingQueue(transaction: Transaction, project_id: string, text: string): Promise<string | undefined> {
-  const queues = await queuesOf(transaction, project_id);
+function existingQueue(
+  queues: readonly Pick<Tables['queues'], 'id' | 'name' | 'deleted_at'>[],
+  text: string,
+): string | undefined {
   if (queues.some(({ id }) => id === text)) return text;
   const [queue, ...others] = entriesNamed(
     text,

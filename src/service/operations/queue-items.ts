@@ -69,7 +69,7 @@ export async function findItemPage(
   const page = { items, numbered, offset: body.offset ?? 0, limit: body.limit ?? Number.MAX_SAFE_INTEGER };
   const { database } = conditions;
   const hold = (count: number) => budget.hold(count * bytesPerItem, pageHint);
-  const ids = await findPageIds(page, order, { transaction, database, maxSorted: 2000, hold });
+  const ids = await findPageIds(page, order, { transaction, database, maxSorted, hold });
   const list = database.textsOf(JSON.stringify(ids.map(({ id }) => id)));
   const itemsOfPage = transaction.selectFrom('queue_items').where(sql<boolean>`id in ${list}`);
   const { chars } = await itemsOfPage
@@ -81,6 +81,8 @@ export async function findItemPage(
   return { items: ids.map(({ id, position }) => toItem(rows.get(id)!, position)) };
 }
 
+/** Items that are sorted to find a page; a longer list is searched in its indexes. */
+const maxSorted = 2000;
 const pageHint = 'ask for fewer items at once, with limit and offset';
 
 /** The memory of an item, and of a character of its display fields, which are short texts, in bytes. */

@@ -57,8 +57,8 @@ function barOf(board: Board, brand: ComponentChild): ComponentChild[] {
   const people = typeof opinions === 'object' ? opinions.people : opinions;
   const agents = agentsOf(board.state).map(([agent, count]) => `, ${plainText(agent)} ${formats.number(count)}`);
   const own = formats.number(judged?.get(page?.account ?? '') ?? 0);
-  // Without a count of one's own, it is that of anyone.
   const isAlone = judged?.size === 1 && judged.has(page?.account ?? '');
+  // Without a count of one's own, it is that of anyone.
   const isOwn = to_do !== undefined || opinions !== undefined || isAlone;
   // An account has one progress, whether the person or an agent has made it.
   const byWhom = agents.length > 0 ? `; you judged ${own}${agents.join('')}` : isOwn ? ' by you' : '';
