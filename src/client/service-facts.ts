@@ -12,8 +12,6 @@ export class ServiceFacts {
   readonly listedModels = new Set<string>();
   /** Scores that a service was asked for which does not tell when they are there, by project, scorer and call. */
   readonly requestedScores = new Set<string>();
-  /** Names of further fields of queue items that clients have been told of. */
-  readonly namedFields = new Set<string>();
   /** True for a service that applies every condition on queue items; undefined until a response tells. */
   appliesItemConditions: boolean | undefined;
   /** Name that the service gives the account in feedback; undefined until a response has it. */

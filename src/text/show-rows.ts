@@ -8,8 +8,6 @@ export interface ShownRows {
   items: Row[];
   /** Members that are the same in every row, stated once. */
   common?: Row;
-  /** Members that some row has and that were not asked for. */
-  omitted_fields?: string[];
 }
 
 export interface RowSelection {
@@ -39,11 +37,9 @@ export function showRows(rows: readonly Row[], { fields, defaults, always, known
   // An empty list or object says something of all rows together, such as that none of them is judged.
   const isMissing = (value: unknown): boolean => value === null || value === undefined || value === '';
   const common = rowOf(shared, 0, isMissing);
-  const omitted_fields = shortList([...present].filter((name) => !wanted.includes(name)));
   return {
     items: rows.map((_, index) => rowOf(single, index, rows.length === 1 ? isMissing : isEmptyValue)),
     ...(Object.keys(common).length > 0 && { common }),
-    ...(omitted_fields.length > 0 && { omitted_fields }),
   };
 }
 
@@ -95,14 +91,6 @@ function isCommon({ values }: Column): boolean {
   if (typeof first !== 'object' || first === null) return values.every((value) => value === first);
   const text = JSON.stringify(first);
   return values.every((value) => JSON.stringify(value) === text);
-}
-
-/** Omitted fields that are named. */
-const maxNamed = 30;
-
-function shortList(names: readonly string[]): string[] {
-  const rest = names.length - maxNamed;
-  return [...names.slice(0, maxNamed).map(shortName), ...(rest > 0 ? [`…[+${rest}]`] : [])];
 }
 
 function rowOf(columns: readonly Column[], index: number, isLeftOut: (value: unknown) => boolean): Row {

@@ -6,7 +6,7 @@ import { claimItems } from '../queues/claims.ts';
 import { toItemRow, withCallValues, withReadableTimes } from '../queues/item-pages.ts';
 import { itemsFilter } from '../queues/items-filter.ts';
 import { rememberItems } from '../queues/shown-items.ts';
-import { cell, compactTable } from '../text/compact-table.ts';
+import { compactTable } from '../text/compact-table.ts';
 import { pluralize } from '../text/page.ts';
 import { showRows } from '../text/show-rows.ts';
 import { defineTool, projectArgument, projectOf, queueArgument } from './definition/tool.ts';
@@ -34,7 +34,6 @@ const input = z.strictObject({
 const output = z.object({
   items: z.array(z.record(z.string(), z.unknown())),
   common: z.record(z.string(), z.unknown()).optional(),
-  omitted_fields: z.array(z.string()).optional(),
   held_until: z.string().optional().describe('Absent at a service without claims.'),
   free_at: z.string().optional(),
   released: z.int().optional(),
@@ -93,11 +92,10 @@ Example: {"queue_id":"support-triage","n":5}`,
     };
   },
 
-  render({ items, common, omitted_fields, held_until, free_at, released, as_of, ids_only, hint }: Claim) {
+  render({ items, common, held_until, free_at, released, as_of, ids_only, hint }: Claim) {
     const until = held_until === undefined ? '' : ` held until ${held_until}`;
     const fewer =
       free_at === undefined ? '' : ` No other item is free now; the next claim of someone else ends at ${free_at}.`;
-    const omitted = omitted_fields ? ` Further fields: ${omitted_fields.map(cell).join(', ')}.` : '';
     const rows = items.map((item) => toItemRow(item, common));
     const isRelease = released !== undefined && items.length === 0;
     return [
@@ -106,7 +104,7 @@ Example: {"queue_id":"support-triage","n":5}`,
         ? 'No item was claimed.'
         : items.length === 0
           ? `No item wants your opinion now.${fewer}`
-          : `${pluralize(items.length, 'item')}${until}. as_of ${as_of}.${fewer}${omitted}`,
+          : `${pluralize(items.length, 'item')}${until}. as_of ${as_of}.${fewer}`,
       ...(ids_only === undefined ? [] : [`Of the last ${ids_only} only the id is shown, because of the size limit.`]),
       ...(hint === undefined ? [] : [hint]),
       ...(items.length > 0 ? [compactTable(rows, itemColumns, common && toItemRow(common))] : []),

@@ -129,7 +129,7 @@ export const createScorerTool = defineTool({
   // And tryScorer for try_on, which stores nothing.
   uses: ['createObject'],
   description: `Stores a scorer of model outputs. llm_judge takes model, prompt and scale.
-Example: {"name":"Right answer","kind":"equals","expected":"answer"}`,
+Example: {"name":"Right","kind":"equals","expected":"answer"}`,
   hints: { readOnlyHint: false, destructiveHint: false, idempotentHint: true, openWorldHint: false },
   input,
   output,

@@ -40,18 +40,22 @@ const input = z.strictObject({
   limit: z.int().min(0).default(50).describe('Maximum number of results to return.'),
   include_position,
   include_call: z.boolean().optional().describe('Add the values to judge.'),
-  include_judgements: z
-    .boolean()
+  include_judgements: z.boolean().optional().describe('Add judgements.'),
+  fields: z
+    .array(z.string().min(1).max(256))
+    .min(1)
+    .max(100)
     .optional()
-    .describe('Add judgements; fields adds notes, judged_at, guidelines, gold_reasons.'),
-  fields: z.array(z.string().min(1).max(256)).min(1).max(100).optional().describe('Members to return; ["*"] for all.'),
+    // Named here and not in results, a conversation has them once.
+    .describe(
+      'Members to return, also created_at, created_by, added_by, call_trace_id, display_fields; with judgements notes, judged_at, guidelines, gold_reasons; ["*"] for all.',
+    ),
   max_value_chars: z.int().min(20).default(500).describe('Length at which a value is cut.'),
 });
 
 const output = z.object({
   items: z.array(z.record(z.string(), z.unknown())),
   common: z.record(z.string(), z.unknown()).optional().describe('Members that are the same in every item.'),
-  omitted_fields: z.array(z.string()).optional().describe('Further members, for fields.'),
   ...pageMembers,
   state_counts: z.record(z.string(), z.int()).describe('Number of items on this page by annotation_state.'),
   as_of: z
@@ -108,21 +112,15 @@ Example: {"queue_id":"support-triage","filter":{"annotation_states":["unstarted"
       : withValues;
     const defaults = include_judgements && !args.filter?.ids ? defaultFieldsWithJudgements : defaultFields;
     const known = [...Object.keys(queueItem.shape), ...(include_judgements ? feedbackFields : [])];
-    const { omitted_fields = [], ...shown } = showRows(judged, { ...itemFields, fields, defaults, known });
-    const { namedFields } = context.service.facts;
-    const isNew = omitted_fields.some((name) => !namedFields.has(name));
-    for (const name of omitted_fields) namedFields.add(name);
     return {
-      // Once in a conversation is enough.
-      ...itemPage({ ...shown, ...(isNew && { omitted_fields }) }, offset, hasMore),
+      ...itemPage(showRows(judged, { ...itemFields, fields, defaults, known }), offset, hasMore),
       as_of,
       ...(found && { matching: found.matching, items_read: found.itemsRead }),
     };
   },
 
   render(page: ItemPage) {
-    const { items, common, omitted_fields, offset, next_offset, state_counts, as_of, matching, items_read, hint } =
-      page;
+    const { items, common, offset, next_offset, state_counts, as_of, matching, items_read, hint } = page;
     if (items.length === 0) {
       if (next_offset !== undefined) return `No items were requested; there are more from offset ${next_offset}.`;
       if (matching) return `No items at offset ${offset}: ${matching} match.`;
@@ -134,8 +132,7 @@ Example: {"queue_id":"support-triage","filter":{"annotation_states":["unstarted"
       items_read === undefined
         ? ''
         : ` ${matching} match; the service does not apply this filter or order, so each page reads all items: ${items_read}.`;
-    const omitted = omitted_fields ? ` Further fields: ${omitted_fields.map(cell).join(', ')}.` : '';
-    const summary = `${pluralize(items.length, 'item')} from offset ${offset} (${states.join(', ')}).${asOf}${read}${omitted}`;
+    const summary = `${pluralize(items.length, 'item')} from offset ${offset} (${states.join(', ')}).${asOf}${read}`;
     const rows = items.map((item) => toItemRow(withLines(item), common));
     return renderPage(summary, rows, itemColumns, next_offset, common && toItemRow(withLines(common)));
   },

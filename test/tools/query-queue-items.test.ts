@@ -89,22 +89,11 @@ describe('query_queue_items at a service that answers as the public one', () => 
     expect(await call('query_queue_items', { queue_id: 'q', filter })).toMatchObject({ items: [] });
   });
 
-  it('ends a list of items that fulfil a condition on judgements at the last of them, and names the fields it omits once', async () => {
+  it('ends a list of items that fulfil a condition on judgements at the last of them', async () => {
     const service = await startRecordedService();
     const { call } = await connectClient(emptyHome(temporaryFolder(), service.environmentOf('ada')));
     const page = (offset: number) =>
       call('query_queue_items', { queue_id: 'q', filter: { unjudged_by_me: true }, limit: 1, offset });
-    expect((await page(0)).omitted_fields).toEqual([
-      'project_id',
-      'queue_id',
-      'call_ended_at',
-      'call_trace_id',
-      'display_fields',
-      'created_at',
-      'created_by',
-      'updated_at',
-    ]);
-    expect(await page(0)).not.toHaveProperty('omitted_fields');
     expect(await page(1)).toMatchObject({ items: [{ id: 'i2' }], next_offset: 2 });
     const last = await page(2);
     expect(last).toMatchObject({ items: [{ id: 'i3' }] });
@@ -117,6 +106,19 @@ describe('query_queue_items at a service that answers as the public one', () => 
     const { common, text } = await call('query_queue_items', { queue_id: 'q', include_judgements: true });
     expect(common.judgements).toEqual({});
     expect(text).toContain('judgements=none');
+  });
+
+  it('returns the further members that the description of fields names', async () => {
+    const service = await startRecordedService();
+    const { call, client } = await connectClient(emptyHome(temporaryFolder(), service.environmentOf('ada')));
+    const fields = ['created_at', 'created_by', 'added_by', 'call_trace_id', 'display_fields'];
+    const { tools } = await client.listTools();
+    const { properties } = tools.find(({ name }) => name === 'query_queue_items')!.inputSchema;
+    expect(properties!.fields).toMatchObject({ description: expect.stringContaining(`also ${fields.join(', ')};`) });
+    const { items, common } = await call('query_queue_items', { queue_id: 'q', fields });
+    const { id, annotation_state, ...further } = { ...items[0], ...common };
+    expect([id, annotation_state]).toEqual(['i1', 'unstarted']);
+    expect(Object.keys(further)).toEqual(['created_at', 'created_by', 'call_trace_id', 'display_fields']);
   });
 
   it('shows times that come without a zone in UTC, with their zone', async () => {

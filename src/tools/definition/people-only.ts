@@ -36,10 +36,7 @@ const topics: readonly Topic[] = [
   },
   {
     words: ['export', 'csv', 'tsv', 'xlsx', 'excel', 'spreadsheet', 'jsonl', 'download', 'save'],
-    advice: (call, asked) =>
-      isOfRuns(call, asked)
-        ? `No tool writes files: the user can run ${terminalCommand(['heddle evaluation export', 'RUN', '--format', 'csv', '--out', 'rows.csv'], queueFlags, call)}.`
-        : `No tool writes files: summarize_queue links the judgements of a queue as CSV, or the user can run ${exportCommand(call)}.`,
+    advice: (call, asked) => `No tool writes files: ${exportAdvice(call, asked)}`,
   },
   {
     words: ['backup', 'backups', 'dump', 'snapshot', 'restore'],
@@ -100,10 +97,19 @@ function accountAdvice(call: PeopleOnlyCall): string {
     : 'No tool manages accounts: the operator of the service does, with `heddle service add-user` if it is one of heddle.';
 }
 
-/** Returns whether a call is about runs of evaluations, by its tool or what it asks for. */
-function isOfRuns({ tool = '' }: PeopleOnlyCall, asked: ReadonlySet<string>): boolean {
-  const words = ['run', 'runs', 'evaluation', 'evaluations'];
-  return words.some((word) => asked.has(word) || wordsOf(tool).has(word));
+function exportAdvice(call: PeopleOnlyCall, asked: ReadonlySet<string>): string {
+  const isOf = (...words: string[]) => words.some((word) => asked.has(word) || wordsOf(call.tool ?? '').has(word));
+  const printed = (tool: string) => terminalCommand(['heddle call', tool, 'ARGUMENTS'], queueFlags, call);
+  if (isOf('run', 'runs', 'evaluation', 'evaluations')) {
+    const form = ['--format', 'csv', '--out', 'rows.csv'];
+    return `the user can run ${terminalCommand(['heddle evaluation export', 'RUN', ...form], queueFlags, call)}.`;
+  }
+  if (isOf('call', 'calls')) {
+    return `the user can run ${printed('query_calls')}, which prints JSON. For CSV, add the calls to a queue (add_queue_items), which the user exports with ${exportCommand(call)}.`;
+  }
+  if (isOf('object', 'objects', 'dataset', 'datasets'))
+    return `the user can run ${printed('read_object')}, which prints JSON.`;
+  return `summarize_queue links the judgements of a queue as CSV, or the user can run ${exportCommand(call)}.`;
 }
 
 /** Returns the command that opens the board of a queue, whose id is QUEUE if the call names none. */

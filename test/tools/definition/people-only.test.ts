@@ -37,6 +37,12 @@ describe('adviceForPeople', () => {
       { evaluation: 'x', format: 'csv' },
       '`heddle evaluation export RUN --format csv --out rows.csv`',
     ],
+    [
+      'query_calls',
+      { format: 'csv' },
+      'the user can run `heddle call query_calls ARGUMENTS`, which prints JSON. For CSV, add the calls to a queue (add_queue_items), which the user exports with `heddle queue export QUEUE --format csv',
+    ],
+    ['read_object', { ref: 'tickets', download: true }, '`heddle call read_object ARGUMENTS`, which prints JSON.'],
     ['create_dataset', { name: 'd', file: 'rows.csv' }, '`heddle import FILE --queue NAME`'],
     [
       'update_queue_items',
@@ -53,6 +59,7 @@ describe('adviceForPeople', () => {
   it.each([
     ['export_judgements', '`heddle queue export support-triage --format csv --wide --values --out judgements.csv`'],
     ['export_run', '`heddle evaluation export RUN --format csv --out rows.csv`'],
+    ['export_dataset', '`heddle call read_object ARGUMENTS`'],
     ['delete_judgement', 'retract names the fields, note, or * for all'],
     ['delete_calls', '`heddle service reset`'],
     ['create_user', '`heddle service add-user NAME PROJECT`'],
