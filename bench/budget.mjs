@@ -1,5 +1,5 @@
 // The performance budget: what heddle may cost beside the tutorial server of SDK v2, measured in the same run.
-import { shown, table } from './lib/statistics.mjs';
+import { medianRatio, shown, table } from './lib/statistics.mjs';
 
 /** A ratio within this share above its budget may be noise of the machine. */
 const noise = 1.15;
@@ -19,7 +19,7 @@ export function reportBudget({ start, calls, tokens }) {
   const { heddle, 'SDK v2': tutorial } = start.subjects;
   const call = (transport, limit, budget, part = 'p50', concurrency = 1) => {
     const { subjects } = calls.find((one) => one.limit === limit && one.concurrency === concurrency);
-    const ratio = subjects[`heddle, ${transport}`][part] / subjects[`SDK v2, ${transport}`][part];
+    const ratio = medianRatio(subjects[`heddle, ${transport}`][part], subjects[`SDK v2, ${transport}`][part]);
     const figure = part === 'cpu' ? 'processor time' : part;
     const items = `${limit === 1 ? '1 item' : `${limit} items`}${concurrency === 1 ? '' : `, ${concurrency} at once`}`;
     return line(`${transport} call, ${items}, ${figure} / SDK v2`, ratio, budget);

@@ -12,6 +12,9 @@ const blocks = {
   1000: { 1: 16, 32: 64 },
 };
 
+/** Rounds that are not counted: with fewer, the processor time of small calls is mostly that of compiling. */
+const warmUps = 4;
+
 /** Servers that are also measured in revision 2026-07-28; the others speak only older ones. */
 const knowsNewest = ['heddle', 'heddle, other build', 'SDK v2'];
 
@@ -57,7 +60,10 @@ function ownCpu(before) {
   return (user + system) / 1000;
 }
 
-/** Measures calls for each size and concurrency; within each of the `rounds` every subject takes its turn. */
+/**
+ * Measures calls for each size and concurrency; within each of the `rounds` every subject takes its turn. `p50` and `cpu` have a
+ * value for each round.
+ */
 export async function measureCalls(stubUrl, rounds, log, sizes = blocks, names = Object.keys(servers)) {
   const env = serviceEnvironment(stubUrl);
   const subjects = { bare: bare(stubUrl) };
@@ -72,13 +78,13 @@ export async function measureCalls(stubUrl, rounds, log, sizes = blocks, names =
     for (const [concurrency, count] of Object.entries(counts)) {
       const line = { limit: Number(limit), concurrency: Number(concurrency), subjects: {} };
       const found = Object.fromEntries(Object.keys(subjects).map((name) => [name, []]));
-      for (let round = -1; round < rounds; round += 1) {
-        for (const [name, subject] of rotated(Object.entries(subjects), round + 1)) {
+      for (let round = -warmUps; round < rounds; round += 1) {
+        for (const [name, subject] of rotated(Object.entries(subjects), round + warmUps)) {
           const one = await block(subject, line.limit, line.concurrency, count);
           if (round >= 0) found[name].push(one);
         }
       }
-      for (const [name, blocksOf] of Object.entries(found)) line.subjects[name] = summary(blocksOf, found.bare);
+      for (const [name, blocksOf] of Object.entries(found)) line.subjects[name] = summary(blocksOf);
       lines.push(line);
       log(`calls: ${limit} items, concurrency ${concurrency}`);
     }
@@ -87,31 +93,28 @@ export async function measureCalls(stubUrl, rounds, log, sizes = blocks, names =
   return lines;
 }
 
-function summary(rounds, bareRounds) {
-  const p50s = (from) => from.map(({ latencies }) => median(latencies));
-  const all = rounds.flatMap(({ latencies }) => latencies);
+function summary(rounds) {
   return {
-    p50: median(p50s(rounds)),
-    p50Ratio: medianRatio(p50s(rounds), p50s(bareRounds)),
-    p99: quantile(all, 0.99),
-    rate: median(rounds.map(({ rate }) => rate)),
-    cpu: median(rounds.map(({ cpu }) => cpu)),
-    cpuRatio: medianRatio(
-      rounds.map(({ cpu }) => cpu),
-      bareRounds.map(({ cpu }) => cpu),
+    p50: rounds.map(({ latencies }) => median(latencies)),
+    p99: quantile(
+      rounds.flatMap(({ latencies }) => latencies),
+      0.99,
     ),
+    rate: median(rounds.map(({ rate }) => rate)),
+    cpu: rounds.map(({ cpu }) => cpu),
   };
 }
 
 /** Renders the measurement as Markdown. */
 export function reportCalls(lines) {
   const parts = lines.map(({ limit, concurrency, subjects }) => {
-    const rows = Object.entries(subjects).map(([name, one]) => [
+    const { bare } = subjects;
+    const rows = Object.entries(subjects).map(([name, { p50, p99, rate, cpu }]) => [
       name,
-      `${shown(one.p50)} (${shown(one.p50Ratio, 'x')})`,
-      shown(one.p99),
-      one.rate.toFixed(0),
-      `${shown(one.cpu)} (${shown(one.cpuRatio, 'x')})`,
+      `${shown(median(p50))} (${shown(medianRatio(p50, bare.p50), 'x')})`,
+      shown(p99),
+      rate.toFixed(0),
+      `${shown(median(cpu))} (${shown(medianRatio(cpu, bare.cpu), 'x')})`,
     ]);
     const items = limit === 1 ? '1 item' : `${limit} items`;
     return `### ${items}, concurrency ${concurrency}\n\n${table(['server', 'p50 ms', 'p99 ms', 'calls/s', 'CPU ms a call'], rows)}`;
@@ -121,7 +124,7 @@ export function reportCalls(lines) {
 \`query_queue_items\` on the stub. In brackets the ratio to bare: undici's Pool and \`JSON.parse\` in the bench itself.
 The floor and the tutorials send the data twice, structured and as JSON text; heddle sends it structured and as the
 compact table; fastmcp sends it once, as text. HTTP means revision 2025-11-25 unless 2026-07-28 is named. CPU is the
-processor time of the server process; for bare, of the bench.
+processor time of the server process; for bare, of the bench. Four rounds before those that count are for warming up.
 
 ${parts.join('\n\n')}`;
 }

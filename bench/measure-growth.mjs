@@ -1,4 +1,5 @@
 // Latency by page size and concurrency, for the plot; latency by queue size comes from the embedded service.
+import { median } from './lib/statistics.mjs';
 import { measureCalls } from './measure-calls.mjs';
 
 const pageSizes = { 1: { 1: 120 }, 10: { 1: 100 }, 50: { 1: 80 }, 200: { 1: 40 }, 1000: { 1: 12 } };
@@ -13,7 +14,7 @@ export async function measureGrowth(stubUrl, rounds, service, log) {
     Object.fromEntries(
       Object.keys(lines[0].subjects).map((name) => [
         name,
-        lines.map((line) => [line[x], line.subjects[name].p50]).sort((a, b) => a[0] - b[0]),
+        lines.map((line) => [line[x], median(line.subjects[name].p50)]).sort((a, b) => a[0] - b[0]),
       ]),
     );
   const cases = [

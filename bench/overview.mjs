@@ -1,5 +1,5 @@
 // One table for readers who know none of the terms below it: what heddle costs beside servers that do less, and what each promises.
-import { shown, table } from './lib/statistics.mjs';
+import { median, shown, table } from './lib/statistics.mjs';
 
 const promises = {
   heddle:
@@ -12,8 +12,11 @@ const promises = {
 
 /** Renders the first table of the report from the measurements of one run. */
 export function reportOverview({ start, calls }) {
-  const p50 = (name, limit, transport) =>
-    shown(calls.find((line) => line.limit === limit && line.concurrency === 1).subjects[`${name}, ${transport}`]?.p50);
+  const p50 = (name, limit, transport) => {
+    const { subjects } = calls.find((line) => line.limit === limit && line.concurrency === 1);
+    const measured = subjects[`${name}, ${transport}`];
+    return shown(measured && median(measured.p50));
+  };
   const rows = Object.entries(promises).map(([name, text]) => {
     const { list, firstPaused, listedMb } = start.subjects[name];
     const times = ['stdio', 'HTTP'].flatMap((transport) => [1, 50, 1000].map((limit) => p50(name, limit, transport)));
