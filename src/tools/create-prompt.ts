@@ -40,7 +40,7 @@ export const createPromptTool = defineTool({
   groups: ['inference', 'evaluation'],
   uses: ['createObject'],
   description: `Stores a prompt with {placeholders}; {{ and }} are braces.
-Example: {"name":"Kind","text":"Answer kindly: {question}"}`,
+Example: {"name":"Kind answer","text":"Answer kindly: {question}"}`,
   hints: { readOnlyHint: false, destructiveHint: false, idempotentHint: true, openWorldHint: false },
   input,
   output,

@@ -48,7 +48,7 @@ const input = z.strictObject({
     .optional()
     // Named here and not in results, a conversation has them once.
     .describe(
-      'Members to return, also created_at, created_by, added_by, call_trace_id, display_fields; with judgements notes, judged_at, guidelines, gold_reasons; ["*"] for all.',
+      'Members to return, also created_at, created_by, call_trace_id; with judgements notes, judged_at, guidelines, gold_reasons; ["*"] for all.',
     ),
   max_value_chars: z.int().min(20).default(500).describe('Length at which a value is cut.'),
 });

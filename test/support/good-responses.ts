@@ -142,6 +142,12 @@ export function routeOf({ method, path }: { method: string; path: string }): (ty
   return matching.find(({ pattern }) => !pattern.source.includes('.*')) ?? matching[0];
 }
 
+/** The classes of objects of examples that are no datasets, by name. */
+const classes = [
+  ['names_label', 'Scorer'],
+  ['triage', 'Prompt'],
+] as const;
+
 /** Returns a valid response body of an endpoint, or the only line of it. */
 export function goodBody(name: EndpointName): unknown {
   return goodBodies[name] ?? sampleOf(endpoints[name].response);
@@ -158,9 +164,10 @@ export function goodResponse(request: { method: string; path: string; body?: str
   const route = routeOf(request);
   if (!route) return { contentType: 'application/json', body: '{}' };
   const json = JSON.stringify(goodBody(route.name));
-  // The scorer of an example is read like everything else, but has a class of its own.
-  const isScorer = route.name === 'readObject' && request.body?.includes('"names_label"');
-  const body = isScorer ? json.replace('"Dataset"', '"Scorer"') : json;
+  // Some objects of examples are read like everything else, but have classes of their own.
+  const readsObjects = route.name === 'readObject' || route.name === 'queryObjects';
+  const [, ofExample] = classes.find(([name]) => readsObjects && request.body?.includes(JSON.stringify(name))) ?? [];
+  const body = ofExample ? json.replace('"Dataset"', JSON.stringify(ofExample)) : json;
   return route.lines
     ? { contentType: 'application/x-ndjson', body: `${body}\n` }
     : { contentType: 'application/json', body };
