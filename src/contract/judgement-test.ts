@@ -29,12 +29,12 @@ export function annotatorOf(user: string, creator: string | undefined): Annotato
 /** Returns whether a filter has conditions on judgements. */
 export function hasJudgementConditions(conditions: JudgementConditions): boolean {
   const { judged_by, field, value, judged_at_least, disagreement, unjudged_by_me } = conditions;
-  const positive = [judged_by, field, value, judged_at_least, disagreement];
-  return positive.some((member) => member != null) || unjudged_by_me === true;
+  return [judged_by, field, value, judged_at_least, disagreement, unjudged_by_me].some((member) => member != null);
 }
 
 /**
- * Returns a function that tells whether a call fulfils the conditions on judgements.
+ * Returns a function that tells whether a call fulfils the conditions on judgements: one by the named annotator, with the value in the
+ * field; as many annotators, whoever they are, with that value; and a dispute in which the named one takes part.
  * @param judgements the latest of each annotator, field and call.
  * @param isOwn tells the judgements of the caller.
  */
@@ -47,29 +47,45 @@ export function judgementTest<Tested extends TestedJudgement>(
   const isNamed = annotatorTest(judged_by, isOwn);
   const wanted = value == null ? undefined : canonicalJson(value);
   const annotators = new Map<string, Set<string>>();
-  const valuesInFields = new Map<string, string>();
-  const differing = new Set<string>();
+  const places = new Map<string, Place>();
+  const byNamed = new Set<string>();
   const own = new Set<string>();
   for (const judgement of judgements) {
     const { call_id } = judgement;
-    if (unjudged_by_me && isOwn(judgement)) own.add(call_id);
-    if ((field != null && judgement.field !== field) || !isNamed(judgement)) continue;
+    if (unjudged_by_me != null && isOwn(judgement)) own.add(call_id);
+    if (field != null && judgement.field !== field) continue;
     const given = wanted === undefined && disagreement == null ? undefined : canonicalJson(judgement.value);
+    const isByNamed = isNamed(judgement);
     if (given !== undefined && disagreement != null) {
-      const place = JSON.stringify([call_id, judgement.field]);
-      if ((valuesInFields.get(place) ?? given) !== given) differing.add(call_id);
-      valuesInFields.set(place, given);
+      const key = JSON.stringify([call_id, judgement.field]);
+      const place = places.get(key) ?? { call_id, first: given, isDisputed: false, hasNamed: false };
+      place.isDisputed ||= place.first !== given;
+      place.hasNamed ||= isByNamed;
+      places.set(key, place);
     }
     if (wanted !== undefined && given !== wanted) continue;
+    if (isByNamed) byNamed.add(call_id);
     const ofCall = annotators.get(call_id) ?? new Set();
     annotators.set(call_id, ofCall.add(judgement.annotator));
   }
+  const disputed = new Set<string>();
+  for (const { call_id, isDisputed, hasNamed } of places.values()) if (isDisputed && hasNamed) disputed.add(call_id);
   const needsJudgement = [judged_by, field, value].some((member) => member != null);
-  const needed = judged_at_least ?? (needsJudgement ? 1 : 0);
   return (callId) =>
-    (annotators.get(callId)?.size ?? 0) >= needed &&
-    (disagreement == null || differing.has(callId) === disagreement) &&
-    !own.has(callId);
+    (!needsJudgement || byNamed.has(callId)) &&
+    (annotators.get(callId)?.size ?? 0) >= (judged_at_least ?? 0) &&
+    (disagreement == null || disputed.has(callId) === disagreement) &&
+    (unjudged_by_me == null || own.has(callId) !== unjudged_by_me);
+}
+
+/** A field of a call. */
+interface Place {
+  call_id: string;
+  /** The first value, as text. */
+  first: string;
+  isDisputed: boolean;
+  /** True once the named annotator has judged it. */
+  hasNamed: boolean;
 }
 
 /**

@@ -8,7 +8,7 @@ import type { Update } from './changes/plan-updates.ts';
 import { serviceFailureOf, writeUpdates } from './changes/write-updates.ts';
 import { type ItemsFilter, wholeFilter } from './items-filter.ts';
 import { byCall, type Judgement, judgementsOf } from './judgements.ts';
-import { nearestItems, requireKnownNames, withWholeNames } from './known-names.ts';
+import { nearestItems, requireKnownIds, requireKnownNames, withWholeNames } from './known-names.ts';
 import { matchingItems } from './matching-items.ts';
 import { unfinishedOf } from './own-progress.ts';
 import { isByPerson } from './peoples-values.ts';
@@ -68,6 +68,8 @@ async function claimAtService(
 ): Promise<ClaimedItems> {
   const { id: queue_id, project: project_id, service } = queue;
   const filter = await withWholeNames(given, queue);
+  // Once items are claimed, it is too late for an error.
+  if (filter.ids) await requireKnownIds(filter.ids, queue);
   const claimed = await service.call('claimQueueItems', {
     path: { queue_id },
     body: {

@@ -66,6 +66,12 @@ export async function rowsOfQueue(
   const { queue_id, expected = 'latest' } = selection;
   const mapped =
     selection.map && Object.entries(selection.map).map(([column, path]) => [column, sourceOf(path)] as const);
+  if (selection.expected !== undefined && !mapped?.some(([, source]) => source.from === 'judgement')) {
+    throw invalidArgument(['from_queue', 'expected'], {
+      fault: 'expected chooses among judgements, and no column has any',
+      hint: 'Pass map with a column from judgement.FIELD, or leave expected out.',
+    });
+  }
   const queue = { ...context, id: queue_id, project };
   const include_feedback = mapped?.some(([, source]) => source.from !== 'call') ?? false;
   const { items, feedback, filter } = await matchingItems(queue, selection.filter ?? {}, { include_feedback });

@@ -69,7 +69,7 @@ export async function readItemPage(
     read = { items: matching.slice(offset), feedback: all.feedback };
     const { itemsRead } = all;
     if (itemsRead !== undefined) found = { matching: matching.length, itemsRead };
-  } else if (read.items.length === 0 && offset === 0) await requireKnownNames(filter, queue);
+  } else if (offset === 0 && read.items.length <= pageSize) await requireKnownNames(filter, queue, read.items.length);
   const { items, feedback } = read;
   await learnCaller(filter, judgementsOf(feedback), queue);
   const page = items.slice(0, pageSize);

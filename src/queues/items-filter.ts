@@ -91,7 +91,7 @@ export async function learnCaller(
 
 /** Returns whether a filter has a condition on the caller, whose judgements are known by their ids alone. */
 export function namesCaller({ judged_by, unjudged_by_me }: ItemsFilter): boolean {
-  return unjudged_by_me === true || meansCaller(judged_by);
+  return unjudged_by_me !== undefined || meansCaller(judged_by);
 }
 
 function requireFieldOfValue({ field, value }: ItemsFilter): void {

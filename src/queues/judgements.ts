@@ -41,6 +41,17 @@ export async function readFeedback(queue: QueueAccess, callIds?: readonly string
   return readMatching({ $and: [isInQueue, isOnCalls(queue.project, callIds)] }, queue);
 }
 
+/** Reads the notes that were written in a queue, of one account if it is given. */
+export async function readNotes(queue: QueueAccess, account: string | undefined): Promise<Note[]> {
+  const members = {
+    queue_id: queue.id,
+    feedback_type: noteType,
+    ...(account !== undefined && { wb_user_id: account }),
+  };
+  const $and = Object.entries(members).map(([name, value]) => ({ $eq: [{ $getField: name }, { $literal: value }] }));
+  return notesOf(await readMatching({ $and }, queue));
+}
+
 /** Reads the feedback on up to 500 calls, in whichever queue or in none, the oldest first. */
 export function readFeedbackOnCalls(queue: QueueAccess, callIds: readonly string[]): Promise<StoredFeedback[]> {
   return readMatching(isOnCalls(queue.project, callIds), queue);

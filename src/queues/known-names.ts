@@ -21,12 +21,16 @@ const maxCandidates = 1000;
 const ownMembers = ['id', 'call_id', 'call_trace_id', 'added_by'] as const;
 
 /**
- * Checks the names and values of a filter that matches nothing: that is a fact only if all of them exist.
+ * Checks the names and values of a filter that matches nothing, which is a fact only if all of them exist, and the ids of one that
+ * matches fewer items.
+ * @param matching how many items match.
  * @throws HeddleError `invalid_arguments` for an item, operation, annotator or field that the queue does not have, with the nearest, and
  * for a value that does not fit its field.
  */
-export async function requireKnownNames(filter: ItemsFilter, queue: QueueAccess): Promise<void> {
-  await requireKnownItems(filter, queue);
+export async function requireKnownNames(filter: ItemsFilter, queue: QueueAccess, matching = 0): Promise<void> {
+  if (matching < new Set(filter.ids).size) await requireKnownIds(filter.ids!, queue);
+  if (matching > 0) return;
+  await requireOwnMembers(filter, queue);
   const { call_op_name, judged_by, field } = filter;
   if ((call_op_name ?? judged_by ?? field) === undefined) return;
   const { items, judgements } = await readSummarized(queue, {}, { judgements: (judged_by ?? field) !== undefined });
@@ -44,14 +48,17 @@ export async function requireKnownNames(filter: ItemsFilter, queue: QueueAccess)
   if (judged_by !== undefined) requireAnnotator(judged_by, judgements, queue);
 }
 
-async function requireKnownItems({ ids, ...filter }: ItemsFilter, queue: QueueAccess): Promise<void> {
-  const [unknown] = (await itemsNamed(ids ?? [], queue)).unknown;
-  if (unknown !== undefined) {
-    throw invalidArgument(['filter', 'ids'], {
-      fault: `Queue ${queue.id} has no item or call ${JSON.stringify(shortName(unknown))}`,
-      hint: await nearestItems(unknown, queue),
-    });
-  }
+/** Throws `invalid_arguments` with the nearest ones for an id of no item and no call of the queue. */
+export async function requireKnownIds(ids: readonly string[], queue: QueueAccess): Promise<void> {
+  const [unknown] = (await itemsNamed(ids, queue)).unknown;
+  if (unknown === undefined) return;
+  throw invalidArgument(['filter', 'ids'], {
+    fault: `Queue ${queue.id} has no item or call ${JSON.stringify(shortName(unknown))}`,
+    hint: await nearestItems(unknown, queue),
+  });
+}
+
+async function requireOwnMembers(filter: ItemsFilter, queue: QueueAccess): Promise<void> {
   for (const member of ownMembers) {
     const wanted = filter[member];
     if (wanted === undefined) continue;

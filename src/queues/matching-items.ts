@@ -39,7 +39,7 @@ export async function matchingItems(
   if (read && !isIgnored(asked, queue)) read = byDisagreement ? { ...read, items: sortItems(read, sort_by!) } : read;
   else read = await matchingHere(queue, filter, query);
   await learnCaller(filter, judgementsOf(read.feedback), queue);
-  if (read.items.length === 0) await requireKnownNames(filter, queue);
+  await requireKnownNames(filter, queue, read.items.length);
   return { ...read, filter };
 }
 

@@ -1,6 +1,7 @@
+import { annotatorOf } from '../contract/judgement-test.ts';
 import { invalidArgument } from '../core/errors.ts';
 import { nearestSentence, shortName } from '../text/names.ts';
-import { isOwn, meansCaller } from './authorship.ts';
+import { creatorOf, isOwn, meansCaller } from './authorship.ts';
 import type { Judgement } from './judgements.ts';
 import type { QueueAccess } from './queue-access.ts';
 
@@ -22,9 +23,13 @@ export function requireAnnotators(
     names.map((name) => {
       const annotator = meansCaller(name) && own ? own.annotator : known.get(name.toLowerCase());
       if (annotator !== undefined) return annotator;
+      const isCaller = queue !== undefined && meansCaller(name);
+      const account = queue?.service.facts.userId;
       throw invalidArgument(path, {
-        fault: `No judgement is by ${JSON.stringify(shortName(name))}`,
-        hint: annotatorsHint(name, [...known.values()]),
+        fault: isCaller
+          ? `No judgement is yours${account === undefined ? '' : `, ${annotatorOf(account, creatorOf(queue)).annotator}`}`
+          : `No judgement is by ${JSON.stringify(shortName(name))}`,
+        hint: annotatorsHint((isCaller ? account : undefined) ?? name, [...known.values()]),
       });
     }),
   );

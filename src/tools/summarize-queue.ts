@@ -98,7 +98,7 @@ Example: {"queue_id":"support-triage","by":["operation","state"]}`,
     const matches = await judgementCondition(filter, judgements, queue);
     const items = found.filter(({ call_id }) => matches(call_id));
     const calls = new Set(items.map(({ call_id }) => call_id));
-    if (items.length === 0) await requireKnownNames(filter, queue);
+    await requireKnownNames(filter, queue, items.length);
     const isMeant = isByNamed(filter, queue);
     const selected = judgements.filter(
       (judgement) =>
@@ -205,6 +205,11 @@ function comparison(
     ...(unlisted > 0 && !disputes ? [`ids of ${pluralize(unlisted, 'disagreement')} (raise limit)`] : []),
     ...(fields.length > 0 ? [`${pluralize(fields.length, 'field')} (pass filter.field): ${named}`] : []),
   ].join('; ');
+  const isAsked = annotators !== undefined || disputes !== undefined;
+  if (isAsked && agreement.length + others === 0) {
+    const reason = 'Nothing was compared: no two of these annotators have judged the same field of an item.';
+    return { left_out: `${reason} by ["annotator","field"] shows who judged what.` };
+  }
   return {
     ...(agreement.length > 0 && { agreement }),
     ...(alpha.length > 0 && { alpha }),

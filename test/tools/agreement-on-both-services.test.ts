@@ -80,6 +80,19 @@ describe.each(services)('on $name', (service) => {
     expect(text).toContain('kappa' in expected ? `kappa ${expected.kappa}` : `kappa undefined: ${expected.no_kappa}`);
   });
 
+  it('summarize_queue says that annotators without a common field were not compared', async () => {
+    const { queue_id, ids } = await createQueue(service, ['call-0', 'call-1']);
+    await judge(ada, queue_id, ids, [true, false]);
+    await bob.call('update_queue_items', { queue_id, items: [{ item_id: ids[0], judgements: { score: 4 } }] });
+    const annotators = [service.nameOf('ada'), service.nameOf('bob')];
+    const compared = await ada.call('summarize_queue', { queue_id, annotators, disagreements: 3 });
+    expect(compared).not.toHaveProperty('disagreements');
+    expect(compared.left_out).toBe(
+      'Nothing was compared: no two of these annotators have judged the same field of an item. by ["annotator","field"] shows who judged what.',
+    );
+    expect(compared.text).not.toContain('No disagreements');
+  });
+
   it('judgements of a person and of an agent with the same account are compared', async () => {
     const { queue_id, ids } = await createQueue(service, ['call-0', 'call-1']);
     await service.judgeByHand(queue_id, 'call-0', true);
@@ -100,9 +113,21 @@ describe.each(services)('on $name', (service) => {
     expect(compared.disagreements).toEqual([
       { item_id: ids[1], field: 'helpful', values: { [nameOfAda]: false, [nameOfBob]: true }, distance: 1, share: 1 },
     ]);
+    const other = await createQueue(service, ['call-0', 'call-1']);
+    await judge(bob, other.queue_id, other.ids, [true, true]);
+    const unjudged = await call('summarize_queue', { queue_id: other.queue_id, annotators: ['me', nameOfBob] });
+    expect(unjudged.error).toMatchObject({
+      message: `No judgement is yours, ${nameOfAda}.`,
+      hint: `The nearest annotators are ${nameOfBob}.`,
+    });
     const { error } = await call('summarize_queue', { queue_id, annotators: ['me', nameOfAda] });
     expect(error.message).toBe('annotators names someone twice.');
     const map = { helpful: 'judgement.helpful' };
+    const unused = { name: 'Mine', from_queue: { queue_id, expected: 'me' }, dry_run: true };
+    expect((await call('create_dataset', unused)).error).toMatchObject({
+      message: 'expected chooses among judgements, and no column has any.',
+      hint: 'Pass map with a column from judgement.FIELD, or leave expected out.',
+    });
     const dataset = { name: 'Mine', from_queue: { queue_id, map, expected: 'me' }, dry_run: true };
     const { call: callAgain } = await connectClient(service.environmentOf('ada'));
     expect((await callAgain('create_dataset', dataset)).rows).toEqual([{ helpful: true }, { helpful: false }]);

@@ -41,6 +41,11 @@ describe.each(services)('the filter of items on $name', (service) => {
     [{ disagreement: true, field: 'helpful' }, ['failed']],
     [{ disagreement: false, judged_at_least: 2, field: 'helpful' }, ['plain']],
     [{ disagreement: false }, ['call-1', 'newer', 'other']],
+    // Each of two conditions on judgements counts by itself.
+    [{ disagreement: true, judged_by: adas }, ['call-0', 'failed', 'plain']],
+    [{ disagreement: false, judged_by: adas }, ['newer']],
+    [{ judged_at_least: 2, judged_by: 'me' }, ['call-0', 'failed', 'plain']],
+    [{ unjudged_by_me: false }, ['call-0', 'failed', 'newer', 'plain']],
     [{ judged_by: 'me' }, ['call-0', 'failed', 'newer', 'plain']],
     // The name of the account, which has one annotator.
     [{ judged_by: adas.replace(' (test via heddle)', '') }, ['call-0', 'failed', 'newer', 'plain']],
@@ -54,7 +59,8 @@ describe.each(services)('the filter of items on $name', (service) => {
   });
 
   it('takes ids of items and of calls', async () => {
-    expect(await found({ ids: [ids[0], 'failed', 'nowhere'] })).toEqual(['failed', 'plain']);
+    expect(await found({ ids: [ids[0], 'failed'] })).toEqual(['failed', 'plain']);
+    expect(await found({ ids: [ids[0], 'failed', 'plain'], has_error: true })).toEqual(['failed']);
   });
 
   it('tells the caller apart from other annotators', async () => {
@@ -112,6 +118,8 @@ describe.each(services)('the filter of items on $name', (service) => {
     const agreed = { queue_id, filter: { disagreement: false } };
     expect((await ada.call('review_queue', agreed)).matching).toBe(3);
     expect((await ada.call('review_queue', { ...agreed, limit: 20 })).items).toHaveLength(3);
+    const adasDisputes = { queue_id, filter: { disagreement: true, judged_by: adas } };
+    expect((await ada.call('review_queue', adasDisputes)).matching).toBe(3);
   });
 
   it.each([
@@ -132,6 +140,7 @@ describe.each(services)('the filter of items on $name', (service) => {
       / has no item with the call_trace_id "trace-11"\.$/,
       'The nearest ones are trace-1, trace-2, trace-3.',
     ],
+    [{ ids: ['plain', 'fialed'] }, / has no item or call "fialed"\.$/, /^The nearest items are failed, /],
     [
       { ids: ['plain', 'fialed'], has_error: true },
       / has no item or call "fialed"\.$/,
@@ -231,7 +240,7 @@ describe.each(services)('the filter of items on $name', (service) => {
 });
 
 describe.each(services)('corrections on $name', (service) => {
-  const { ada } = service;
+  const { ada, bob } = service;
 
   it('changes an item that is named by its call, and refuses it twice', async () => {
     const { queue_id, ids } = await createQueue(service, ['call-2', 'call-3']);
@@ -282,6 +291,27 @@ describe.each(services)('corrections on $name', (service) => {
     expect((await change({ retract: ['*'], note: 'x' })).error.message).toBe(
       'Nothing was changed. A note is also written.',
     );
+  });
+
+  it('withdraws notes on items that one has not judged, too', async () => {
+    const { queue_id, ids } = await createQueue(service, ['call-2', 'call-3', 'call-4']);
+    await judge(ada, queue_id, ids, [true, undefined, undefined]);
+    await judge(bob, queue_id, ids, [true, undefined, undefined]);
+    const noted = (id: string | undefined) => ({ item_id: id, note: 'Look.' });
+    await ada.call('update_queue_items', { queue_id, items: [noted(ids[1])] });
+    await bob.call('update_queue_items', { queue_id, items: [noted(ids[1]), noted(ids[2])] });
+    const mine = { judged_by: 'me' };
+    const change = { retract: ['*'] };
+    const narrow = { queue_id, filter: { ...mine, ids: [ids[0]] }, change, dry_run: true };
+    expect((await ada.call('update_queue_items', narrow)).matched).toBe(1);
+    const undone = await ada.call('update_queue_items', { queue_id, filter: mine, change });
+    expect(undone).toMatchObject({ matched: 2, counts: { done: 2 } });
+    const left = await service.feedbackOf(queue_id);
+    expect(left.map(({ feedback_type }) => feedback_type).sort()).toEqual([
+      'wandb.annotation.helpful',
+      'wandb.note.1',
+      'wandb.note.1',
+    ]);
   });
 
   it('counts the states that items have after one has withdrawn all that one gave', async () => {

@@ -6,9 +6,9 @@ import { inBatches } from '../../core/in-batches.ts';
 import { countEach } from '../../core/statistics/count-each.ts';
 import { errorMember } from '../../records/error-member.ts';
 import { pluralize } from '../../text/page.ts';
-import { isOwn } from '../authorship.ts';
+import { creatorOf, isOwn, meansCaller } from '../authorship.ts';
 import type { ItemsFilter } from '../items-filter.ts';
-import { byCall, judgementsOf } from '../judgements.ts';
+import { byCall, judgementsOf, type Note, readNotes } from '../judgements.ts';
 import { nearestItems } from '../known-names.ts';
 import { matchingItems } from '../matching-items.ts';
 import type { QueueAccess } from '../queue-access.ts';
@@ -23,6 +23,7 @@ import {
   judgementText,
   type LocatedChange,
   moveText,
+  notes,
   planUpdates,
   rulesForChanges,
   type Update,
@@ -129,9 +130,35 @@ function locatedChanges(target: ChangeTarget): LocatedChange[] {
   return target.items.map((change, index) => ({ change, loc: ['arguments', 'items', index] }));
 }
 
-function readTarget(target: ChangeTarget, queue: QueueAccess, include_feedback: boolean): Promise<ItemsWithFeedback> {
-  if ('filter' in target) return matchingItems(queue, target.filter, { include_feedback });
-  return readListed(target.items, queue, include_feedback);
+async function readTarget(
+  target: ChangeTarget,
+  queue: QueueAccess,
+  include_feedback: boolean,
+): Promise<ItemsWithFeedback> {
+  if ('items' in target) return readListed(target.items, queue, include_feedback);
+  const judged = await matchingItems(queue, target.filter, { include_feedback });
+  const { judged_by, ...filter } = target.filter;
+  const withdrawsNotes = target.change.retract?.some((name) => name === notes || name === everything) ?? false;
+  if (!withdrawsNotes || !meansCaller(judged_by) || filter.field !== undefined) return judged;
+  const noted = await readNoted(filter, new Set(judged.items.map(({ call_id }) => call_id)), queue);
+  return { items: [...judged.items, ...noted.items], feedback: [...judged.feedback, ...noted.feedback] };
+}
+
+/** Reads the items that match a filter and have notes of the caller, but for those of the calls that are `known`. */
+async function readNoted(
+  filter: ItemsFilter,
+  known: ReadonlySet<string>,
+  queue: QueueAccess,
+): Promise<ItemsWithFeedback> {
+  const { userId } = queue.service.facts;
+  // While the account is unknown, planning finds out which notes are its own.
+  const isMeant = (note: Note) => (userId === undefined ? note.creator === creatorOf(queue) : isOwn(note, queue));
+  const own = (await readNotes(queue, userId)).filter(isMeant);
+  const ids = [...new Set(own.map(({ call_id }) => call_id))].filter((id) => !known.has(id));
+  if (ids.length === 0 || Object.keys(filter).length === 0) return readItemsBy('call_id', ids, queue, true);
+  const { items, feedback } = await matchingItems(queue, filter, { include_feedback: true });
+  const wanted = new Set(ids);
+  return { items: items.filter(({ call_id }) => wanted.has(call_id)), feedback };
 }
 
 async function readListed(

@@ -27,7 +27,7 @@ import {
 import { shownItem, shownRules, stateAndAnnotator } from '../shown-items.ts';
 
 /** Names in `retract` that are no fields: one's notes, and all that one gave. */
-const notes = 'note';
+export const notes = 'note';
 export const everything = '*';
 
 /** A change of an item. */

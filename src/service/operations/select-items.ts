@@ -68,11 +68,11 @@ async function addJudgedCalls(conditions: ItemSelection, queue: QueueKey, budget
   const { judged_by, field, value, judged_at_least, disagreement, unjudged_by_me } = filter;
   const withValues = value != null || disagreement != null;
   // All that the conditions do not look at is left unread.
-  const isAboutOthers = [field, value, judged_at_least, disagreement].some((member) => member != null);
-  const isAboutOwn = judged_by == null ? !isAboutOthers : judged_by.toLowerCase() === 'me';
+  const isAboutAll = [judged_at_least, disagreement].some((member) => member != null);
+  const isAboutOthers = isAboutAll || (judged_by == null ? (field ?? value) != null : judged_by.toLowerCase() !== 'me');
   const wanted = {
-    field: unjudged_by_me ? undefined : (field ?? undefined),
-    user: isAboutOwn ? account : undefined,
+    field: unjudged_by_me == null ? (field ?? undefined) : undefined,
+    user: isAboutOthers ? undefined : account,
   };
   const judgements: (ReturnType<typeof annotatorOf> & { call_id: string; field: string; value: unknown })[] = [];
   let heldBytes = 0;
