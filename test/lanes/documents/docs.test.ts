@@ -38,7 +38,7 @@ beforeAll(() => {
     chmodSync(join(bin, name), 0o755);
   };
   program('heddle', `exec "${process.execPath}" "${command}" "$@"`);
-  // Run as this user, and against no systemd.
+  // Commands run as this user, and there is no systemd.
   program('sudo', '[ "$1" = -u ] && shift 2\nexec "$@"');
   program('systemctl', '');
   // Stands in for npm: packs this checkout, and installs it into a folder of this test without network.
