@@ -1,5 +1,5 @@
 // Packs heddle-VERSION.tgz, the npm package: `npm run tarball [-- FOLDER]`. Packing the clone itself would publish the
-// scripts and dependencies of development, which npm warns users about.
+// scripts, settings and dependencies of development, which npm warns users about.
 import { execFileSync } from 'node:child_process';
 import { cpSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -14,6 +14,7 @@ const {
   private: _,
   scripts: __,
   devDependencies: ___,
+  allowScripts: ____,
   ...manifest
 } = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8'));
 const { [sqlite]: sqliteVersions, ...optionalDependencies } = manifest.optionalDependencies;

@@ -38,6 +38,9 @@ beforeAll(() => {
     chmodSync(join(bin, name), 0o755);
   };
   program('heddle', `exec "${process.execPath}" "${command}" "$@"`);
+  // Commands run as this user, and there is no systemd.
+  program('sudo', '[ "$1" = -u ] && shift 2\nexec "$@"');
+  program('systemctl', '');
   // Stands in for npm: packs this checkout, and installs it into a folder of this test without network.
   const settings = '--offline --ignore-scripts --omit=optional --no-audit --no-fund --no-update-notifier';
   const npm = execFileSync('bash', ['-c', 'command -v npm'], { encoding: 'utf8' }).trim();
@@ -54,10 +57,10 @@ afterAll(() => rmSync(folder, { recursive: true, force: true }));
 /** Creates a home for a page. */
 function homeOf(page: string): { home: string; env: Record<string, string> } {
   const home = join(folder, page.replaceAll(/\W/g, '-'));
-  // The package that the pages say to install.
   mkdirSync(join(home, 'node_modules'), { recursive: true });
-  if (!existsSync(join(home, 'node_modules/openai')))
-    symlinkSync(join(root, 'node_modules/openai'), join(home, 'node_modules/openai'));
+  // The package that the pages say to install, and what `npm ci` builds.
+  for (const path of ['node_modules/openai', 'dist'])
+    if (!existsSync(join(home, path))) symlinkSync(join(root, path), join(home, path));
   return { home, env: emptyHome(home, { PATH: environment.PATH! }) };
 }
 
@@ -67,12 +70,14 @@ const serverSettings = '/etc/heddle/service.env';
 async function startDatabase(settingsFile: string): Promise<Cluster> {
   const cluster = await Cluster.make();
   await execute(cluster.url, 'create database heddle');
-  const { host, username, password } = new URL(cluster.url);
+  await execute(cluster.url, 'create role heddle');
+  const { host, hostname, port, username, password } = new URL(cluster.url);
   const [settings] = blocksOf('docs/for-operators.md').filter((block) => kindOf(block) === 'env');
   const text = settings!.text
     .replace('heddle@127.0.0.1/', `${username}@${host}/`)
     .replace('PGPASSWORD=…', `PGPASSWORD=${password}`);
-  writeFileSync(settingsFile, text, { mode: 0o600 });
+  // The user `postgres` of the pages is the one of this cluster.
+  writeFileSync(settingsFile, `${text}PGHOST=${hostname}\nPGPORT=${port}\nPGUSER=${username}\n`, { mode: 0o600 });
   return cluster;
 }
 

@@ -28,6 +28,13 @@ describe('package metadata', () => {
     expect(/^## (\S+)/m.exec(read('CHANGELOG.md'))?.[1]).toBe(version);
   });
 
+  it('decides about every install script, so that `npm ci` prints no warning', () => {
+    const packages = Object.entries<{ hasInstallScript?: boolean }>(JSON.parse(read('package-lock.json')).packages);
+    const scripted = packages.filter(([, { hasInstallScript }]) => hasInstallScript).map(([path]) => path);
+    expect(packageJson.allowScripts).toEqual({ '@photostructure/sqlite': false, esbuild: false });
+    expect(scripted).toEqual(Object.keys(packageJson.allowScripts).map((name) => `node_modules/${name}`));
+  });
+
   it('follows the rules of the MCP registry in server.json', () => {
     expect(serverJson.$schema).toBe('https://static.modelcontextprotocol.io/schemas/2025-12-11/server.schema.json');
     expect(serverJson.name).toMatch(/^[a-zA-Z0-9.-]+\/[a-zA-Z0-9._-]+$/);
