@@ -56,6 +56,7 @@ import {
   tasksExtension,
   toMcpTool,
 } from './server-facts.ts';
+import { clientNameIn } from './session-id.ts';
 import { getSkill, getSkillParams, isSkill, listSkills, listSkillsParams, readSkill } from './skills.ts';
 import { continuationOf, mayTakeLong, TaskStore } from './tasks.ts';
 import { listedViews, readView } from './view-resources.ts';
@@ -363,10 +364,13 @@ function confirmationRequest(message: string) {
   });
 }
 
-/** Returns the name of the client: from protocol revision 2026-07-28 on it comes with each request, in earlier ones with `initialize`. */
-function clientName({ mcpReq }: ServerContext, server: Server): string | undefined {
+/**
+ * Returns the name of the client: from protocol revision 2026-07-28 on it comes with each request, in earlier ones with `initialize`,
+ * and over HTTP then in the id of the session.
+ */
+function clientName({ mcpReq, http }: ServerContext, server: Server): string | undefined {
   const envelope = mcpReq.envelope as Record<string, Implementation> | undefined;
-  return (envelope?.[CLIENT_INFO_META_KEY] ?? server.getClientVersion())?.name;
+  return (envelope?.[CLIENT_INFO_META_KEY] ?? server.getClientVersion())?.name ?? clientNameIn(http?.req?.headers);
 }
 
 /** Returns the capabilities that came with a request, as from protocol revision 2026-07-28 on. */

@@ -220,7 +220,7 @@ Example: {"queue_id":"support-triage"}`,
     return [
       matching === 0
         ? `The board ${title} is empty: no item matches the filter.${counts}`
-        : `The user sees the board ${title}${filtered}.${counts}`,
+        : `The board ${title}${filtered}.${counts}`,
       ...(guidelines === undefined ? [] : [`Guidelines: ${cell(cut(guidelines))}`]),
       ...(fields === undefined ? [] : [`Fields: ${cut(renderFields(fields))}`]),
       ...(can_write ? [] : ['Nothing can be judged here: the user has switched off the tools that change data.']),

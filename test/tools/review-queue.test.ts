@@ -39,7 +39,7 @@ describe('review_queue', () => {
     expect(result).toMatchObject({ queue: { id: queue_id, remaining: 9, total: 12 }, items: [] });
     expect(result).not.toHaveProperty('fields');
     expect(text).toBe(
-      'The user sees the board of queue support-triage (support-triage). 9 of 12 items remaining.\nIf the user sees no board here, they can tell you their judgements (pass by_user: true), or run `heddle board support-triage` in a terminal.\n(Sample data.)',
+      'The board of queue support-triage (support-triage). 9 of 12 items remaining.\nIf the user sees no board here, they can tell you their judgements (pass by_user: true), or run `heddle board support-triage` in a terminal.\n(Sample data.)',
     );
     expect(JSON.stringify(result).length).toBeLessThan(900);
   });
@@ -52,7 +52,7 @@ describe('review_queue', () => {
     );
     const some = await board({ call_op_name: 'support.answer', unfinished_by_me: true });
     expect(some.text).toContain(
-      `The user sees the board of queue support-triage (support-triage), with ${some.matching} items of the filter.`,
+      `The board of queue support-triage (support-triage), with ${some.matching} items of the filter.`,
     );
     const mine = await board({ unjudged_by_me: true });
     expect(mine.hint).toMatch(/^In the filter, me is the user, because the board is theirs\. If the user sees/);

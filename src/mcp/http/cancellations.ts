@@ -1,14 +1,13 @@
 import type { ServerResponse } from 'node:http';
 import { isInitializeRequest, isJSONRPCNotification, isJSONRPCRequest } from '@modelcontextprotocol/server';
+import { sessionHeader, sessionIdOf } from '../session-id.ts';
 
 /*
  * The SDK serves revisions before 2026-07-28 without state: a `notifications/cancelled` reaches a fresh server and
  * cancels nothing. This class ends the call, and with it the request at the service. The notification names the call by
- * an id that every client counts from 0, so a session id, used for nothing else, tells clients apart. A notification
+ * an id that every client counts from 0, so a session id tells clients apart. A notification
  * that a load balancer takes to another process has no effect.
  */
-
-const sessionHeader = 'mcp-session-id';
 
 /** The running calls of clients that have a session id. */
 export class Cancellations {
@@ -25,7 +24,7 @@ export class Cancellations {
     const session = response.req.headers[sessionHeader];
     const keyOf = (id: unknown): string => JSON.stringify([subject, session, id]);
     if (isInitializeRequest(body)) {
-      response.setHeader(sessionHeader, crypto.randomUUID());
+      response.setHeader(sessionHeader, sessionIdOf(body.params.clientInfo.name));
     } else if (session !== undefined && isJSONRPCRequest(body)) {
       const key = keyOf(body.id);
       this.#running.set(key, call);

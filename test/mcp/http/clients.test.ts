@@ -1,3 +1,4 @@
+import { userInfo } from 'node:os';
 import { Client, StreamableHTTPClientTransport } from '@modelcontextprotocol/client';
 import { Client as OlderClient } from '@modelcontextprotocol/sdk/client/index.js';
 import { StreamableHTTPClientTransport as OlderTransport } from '@modelcontextprotocol/sdk/client/streamableHttp.js';
@@ -7,15 +8,15 @@ import { ask, messagesOf, newerRequest, olderRequest, startHttp } from '../../su
 
 const headers = { authorization: 'Bearer correct-horse-battery' };
 
-async function newer(url: string, mode: 'legacy' | 'auto' | { pin: string }): Promise<AnyClient> {
-  const client = new Client({ name: 'test', version: '1.0.0' }, { versionNegotiation: { mode } });
+async function newer(url: string, mode: 'legacy' | 'auto' | { pin: string }, name = 'test'): Promise<AnyClient> {
+  const client = new Client({ name, version: '1.0.0' }, { versionNegotiation: { mode } });
   await client.connect(new StreamableHTTPClientTransport(new URL(url), { requestInit: { headers } }));
   expect(client.getProtocolEra()).toBe(mode === 'legacy' ? 'legacy' : 'modern');
   return client as AnyClient;
 }
 
-async function older(url: string): Promise<AnyClient> {
-  const client = new OlderClient({ name: 'test', version: '1.0.0' });
+async function older(url: string, name = 'test'): Promise<AnyClient> {
+  const client = new OlderClient({ name, version: '1.0.0' });
   await client.connect(new OlderTransport(new URL(url), { requestInit: { headers } }));
   return client as unknown as AnyClient;
 }
@@ -36,6 +37,41 @@ describe('MCP clients over HTTP', () => {
       expect(called).toEqual(expect.arrayContaining(['query_queue_items', 'run_inference', 'create_evaluation']));
     }
     expect(output.stdout).toBe('');
+  });
+
+  it('are annotators of their own, with the names that they give at the beginning', async () => {
+    const { url } = await startHttp();
+    const clients = await Promise.all([
+      older(url, 'Älter'),
+      newer(url, 'legacy', 'legacy'),
+      newer(url, { pin: '2026-07-28' }, 'modern'),
+    ]);
+    const queue_id = 'support-triage';
+    const call = (client: AnyClient, args: object) =>
+      client.callTool({ name: 'update_queue_items', arguments: { queue_id, ...args } });
+    for (const [index, client] of clients.entries()) {
+      onTestFinished(() => client.close());
+      await call(client, { items: [{ call_id: `support-000${index + 6}`, judgements: { helpful: true } }] });
+    }
+    expect(await call(clients[0]!, { filter: { judged_by: 'me' }, change: { retract: ['*'] } })).toMatchObject({
+      structuredContent: { matched: 1, counts: { done: 1 } },
+    });
+    const args = {
+      queue_id,
+      include_judgements: true,
+      filter: { ids: ['support-0006', 'support-0007', 'support-0008'] },
+    };
+    const left = await clients[0]!.callTool({ name: 'query_queue_items', arguments: args });
+    expect(JSON.stringify(left)).not.toContain('Älter');
+    expect(left).toMatchObject({
+      structuredContent: {
+        items: [
+          { call_id: 'support-0006' },
+          { judgements: { [`${userInfo().username} (legacy via heddle)`]: { helpful: true } } },
+          { judgements: { [`${userInfo().username} (modern via heddle)`]: { helpful: true } } },
+        ],
+      },
+    });
   });
 
   it.each(['2024-11-05', '2025-03-26', '2025-06-18', '2025-11-25'])(
