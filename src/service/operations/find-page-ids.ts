@@ -132,7 +132,7 @@ type Row = Pick<Tables['queue_items'], 'id' | (typeof sortColumns)[number]>;
 
 /** Items among which others are numbered. */
 interface Numbered {
-  /** Returns the items, with a last condition that an index serves, or in a form that leaves the index to further conditions. */
+  /** Returns the items, with conditions that an index serves, or in a form that leaves the index to further ones. */
   numbered(isIndexed: boolean): Items;
   /** Number of items that come before all of them. */
   precedingCount: number;
@@ -172,8 +172,10 @@ async function numberRows(
   for (const [value, ofValue] of groups) {
     before += await countItems(from.where(is(lower, value)), context);
     from = counted.where(is(`${higher}=`, value));
+    // An index of the conditions before is of use only where the last one leaves many.
+    const isLarge = !isById && (await hasMany(numbered(false).where(is('=', value)), context));
     const equal = (isIndexed: boolean) =>
-      numbered(false).where(
+      numbered(isIndexed && isLarge).where(
         isIndexed ? is('=', value) : sql<SqlBool>`${sql.ref(`queue_items.${column}`)} || '' = ${value}`,
       );
     found.push(

@@ -6,7 +6,7 @@ import type { Database } from '../storage/database.ts';
 import { findQueue } from '../storage/queue-rows.ts';
 import type { OperationHandler, OperationInput } from './operation.ts';
 import { type CallWithJudgements, type JudgementInQueue, numberOfText, readJudgedCalls } from './read-judgements.ts';
-import { conditionsFor, hasIndex, type ItemSelection, readItemRows, selectItems } from './select-items.ts';
+import { conditionsFor, findsByIndex, type ItemSelection, readItemRows, selectItems } from './select-items.ts';
 
 type Summary = ResultOf<'summarizeQueueItems'>;
 type ItemGroup = NonNullable<Summary['groups']>[number];
@@ -34,7 +34,7 @@ export const summarizeQueueItems: OperationHandler<'summarizeQueueItems'> = asyn
   const groups = await database.read((transaction) => {
     const items = selectItems(transaction, target, conditions).select(['call_op_name', 'annotation_state']);
     // Without a limit, SQLite would read the whole queue in the order of the operation.
-    const counted = hasIndex(conditions) ? items.limit(Number.MAX_SAFE_INTEGER) : items;
+    const counted = findsByIndex(conditions) ? items.limit(Number.MAX_SAFE_INTEGER) : items;
     return transaction
       .selectFrom(counted.as('items'))
       .select(({ fn }) => ['call_op_name', 'annotation_state', fn.countAll<number>().as('count')])

@@ -206,7 +206,7 @@ export function selectItems(transaction: Transaction, { project_id, queue_id }: 
 }
 
 /** Returns whether an index besides those of orders finds the items that fulfil conditions. */
-export function hasIndex({ filter, calls }: ItemSelection): boolean {
+export function findsByIndex({ filter, calls }: ItemSelection): boolean {
   const { id, call_id, call_trace_id, ids, call_ids, has_error } = filter;
   const isNamed = (id ?? call_id ?? call_trace_id) != null || [ids, call_ids].some((list) => list?.length);
   return isNamed || has_error === true || calls.some(({ isWanted }) => isWanted);
