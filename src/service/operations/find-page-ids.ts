@@ -1,5 +1,6 @@
 import { type SelectQueryBuilder, type SqlBool, sql } from 'kysely';
-import type { sortFields } from '../../contract/queue-items.ts';
+import { sortColumns, type sortFields } from '../../contract/queue-items.ts';
+import { appendTo } from '../../core/append-to.ts';
 import type { Database, Transaction } from '../storage/database.ts';
 import type { Tables } from '../storage/database-tables.ts';
 import type { OrderKey } from '../storage/total-order.ts';
@@ -11,8 +12,6 @@ type Order = readonly OrderKey<(typeof sortFields)[number]>[];
 /** A page of items: those after the first `offset` in an order, at most `limit`. */
 interface Page {
   items: Items;
-  /** The items among which those of the page are numbered, if they are. */
-  numbered: Items | undefined;
   offset: number;
   limit: number;
 }
@@ -30,76 +29,90 @@ interface PageContext {
   maxSorted: number;
 }
 
-/** Finds the ids of a page, in its order. `hold` is called with their number before they are read. */
+/**
+ * Finds the ids of a page, in its order. `hold` is called with their number before they are read.
+ * @param page `isIndexed` tells that an index finds its items, and `numbered` has those among which they are numbered, if they are.
+ */
 export async function findPageIds(
-  page: Page,
+  { items, offset, isIndexed, numbered, ...page }: Page & { isIndexed: boolean; numbered: Items | undefined },
   order: Order,
   context: PageContext & { hold(count: number): void },
 ): Promise<PageId[]> {
-  const { items, numbered, offset } = page;
-  const needsSorting = numbered !== undefined || !isOfIndex(order);
-  const maxPageCount = needsSorting ? Math.max(page.limit, context.maxSorted + 1) : page.limit;
-  const maxCounted = Math.min(offset + maxPageCount, Number.MAX_SAFE_INTEGER);
-  // Without an order, SQLite would count with its smallest index, and read every row for the filter.
-  const count = await countItems(items.orderBy('created_at').limit(maxCounted), context);
+  const { maxSorted } = context;
+  const needsSorting = numbered !== undefined || isIndexed || !isOfIndex(order);
+  // Without an order, SQLite would search its smallest index, and read every row for the filter.
+  const searched = isIndexed ? items : items.orderBy('created_at');
+  const maxFew = isIndexed ? 10 * maxSorted : maxSorted;
+  const few = needsSorting ? await idsOf(searched.limit(maxFew + 1)) : undefined;
+  const isFew = few !== undefined && few.length <= maxFew;
+  const isDeep = offset > maxSorted;
+  const maxCount = isDeep ? Number.MAX_SAFE_INTEGER : Math.min(offset + page.limit, Number.MAX_SAFE_INTEGER);
+  const count = isFew ? few.length : await countItems(searched.limit(maxCount), context);
   const limit = Math.max(0, Math.min(page.limit, count - offset));
   context.hold(limit);
   if (limit === 0) return [];
-  const isLarge = numbered ? await hasMany(numbered, context) : needsSorting && count > context.maxSorted;
-  return (isLarge ? findPart : sortPart)({ ...page, limit, precedingCount: 0 }, order, context);
+  const find = needsSorting && !isFew ? findPart : sortPart;
+  const found = isFew ? itemsOf(few, context) : items;
+  // The nearer end of the order takes less counting.
+  const isNearEnd = isDeep && offset > count / 2;
+  const part = { items: found, offset: isNearEnd ? count - offset - limit : offset, limit };
+  const ids = await find(part, isNearEnd ? reversed(order) : order, context);
+  if (isNearEnd) ids.reverse();
+  if (!numbered) return ids.map((id) => ({ id, position: null }));
+  const rows = itemsOf(ids, context)
+    .select(['id', ...sortColumns])
+    .orderBy(sqlOf(order, context));
+  return numberRows(await rows.execute(), { numbered: () => numbered, precedingCount: 0 }, order, context);
 }
+
+function itemsOf(ids: readonly string[], { transaction, database }: PageContext): Items {
+  return transaction
+    .selectFrom('queue_items')
+    .where(sql<boolean>`queue_items.id in ${database.textsOf(JSON.stringify(ids))}`);
+}
+
+const reversed = (order: Order): Order =>
+  order.map(({ column, direction }) => ({ column, direction: direction === 'asc' ? 'desc' : 'asc' }));
 
 /** Returns whether an index has the items in an order. */
 function isOfIndex([key, ...rest]: Order): boolean {
   return key?.column !== 'latency' && key?.direction === 'asc' && rest.length === 1 && rest[0]!.direction === 'asc';
 }
 
-/** A part of a page, with the number of items that come before all those of `numbered`. */
-type Part = Page & { precedingCount: number };
-
 /**
- * Finds the ids of a part of a page. Each sort column has an index that covers the others, but no index has an order by two columns.
- * So the first and the last value of the first key in the part are found in that key's index; a value that many items share is then
+ * Finds the ids of a page. Each sort column has an index that covers the others, but no index has an order by two columns.
+ * So the first and the last value of the first key in the page are found in that key's index; a value that many items share is then
  * searched in the same way by the next key, instead of sorting its items.
  */
-async function findPart(part: Part, order: Order, context: PageContext): Promise<PageId[]> {
-  const { items, numbered } = part;
+async function findPart(part: Page, order: Order, context: PageContext): Promise<string[]> {
+  const { items } = part;
   const [key, ...rest] = order as readonly [Order[number], ...Order];
   // Latency is in no index of the items.
   if (key.column === 'latency') return sortPart(part, order, context);
-  const value = sortValue(key.column, context);
-  const [lower, higher] = key.direction === 'asc' ? ['<', '>'] : ['>', '<'];
-  const is = (operator: string, bound: string) => sql<SqlBool>`${value} ${sql.raw(operator)} ${bound}`;
+  const { value, is, lower, higher } = comparisonBy(key, context);
   const values = items.select(sql<string>`${value}`.as('value')).orderBy(sqlOf([key], context));
   const { least, greatest } = await context.transaction
     .selectFrom(values.limit(part.limit).offset(part.offset).as('values'))
     .select(({ fn }) => [fn.min('value').as('least'), fn.max('value').as('greatest')])
     .executeTakeFirstOrThrow();
   const [first, last] = key.direction === 'asc' ? [least, greatest] : [greatest, least];
-  const hasManyOf = (bound: string) => hasMany((numbered ?? items).where(is('=', bound)), context);
+  const hasManyOf = (bound: string) => hasMany(items.where(is('=', bound)), context);
   const hasManyFirst = await hasManyOf(first);
   const hasManyLast = first === last ? hasManyFirst : await hasManyOf(last);
-  const group = (bound: string) => ({
-    condition: is('=', bound),
-    preceding: is(lower, bound),
-    find: findPart,
-    keys: rest,
-  });
+  const group = (bound: string) => ({ condition: is('=', bound), find: findPart, keys: rest });
   const groups = [];
   if (hasManyFirst) groups.push(group(first));
   if (first !== last || !hasManyFirst) {
-    const [from, before] = hasManyFirst ? [higher, `${lower}=`] : [`${higher}=`, lower];
+    const from = hasManyFirst ? higher : `${higher}=`;
     const condition = sql<SqlBool>`${is(from, first)} and ${is(hasManyLast ? lower : `${lower}=`, last)}`;
-    groups.push({ condition, preceding: is(before, first), find: sortPart, keys: order });
+    groups.push({ condition, find: sortPart, keys: order });
   }
   if (first !== last && hasManyLast) groups.push(group(last));
   let { offset, limit } = part;
   if (offset > 0) offset -= await countItems(items.where(is(lower, first)), context);
-  const found: PageId[][] = [];
-  for (const { condition, preceding, find, keys } of groups) {
-    const ofGroup = { items: items.where(condition), numbered: numbered?.where(condition), offset, limit };
-    const precedingCount = part.precedingCount + (numbered ? await countItems(numbered.where(preceding), context) : 0);
-    const ids = await find({ ...ofGroup, precedingCount }, keys, context);
+  const found: string[][] = [];
+  for (const { condition, find, keys } of groups) {
+    const ids = await find({ items: items.where(condition), offset, limit }, keys, context);
     found.push(ids);
     limit -= ids.length;
     offset = 0;
@@ -107,20 +120,97 @@ async function findPart(part: Part, order: Order, context: PageContext): Promise
   return found.flat();
 }
 
-async function sortPart(part: Part, order: Order, context: PageContext): Promise<PageId[]> {
-  const { items, numbered, offset, limit } = part;
-  const sorted = sqlOf(order, context);
-  const page = items.select('id').orderBy(sorted).limit(limit).offset(offset);
-  if (!numbered) return (await page.execute()).map(({ id }) => ({ id, position: null }));
-  const places = numbered.select(['id', sql<number>`row_number() over (order by ${sorted})`.as('position')]);
-  const rows = await context.transaction
-    .selectFrom(places.as('places'))
+async function sortPart({ items, offset, limit }: Page, order: Order, context: PageContext): Promise<string[]> {
+  return idsOf(items.orderBy(sqlOf(order, context)).limit(limit).offset(offset));
+}
+
+async function idsOf(items: Items): Promise<string[]> {
+  return (await items.select('id').execute()).map(({ id }) => id);
+}
+
+type Row = Pick<Tables['queue_items'], 'id' | (typeof sortColumns)[number]>;
+
+/** Items among which others are numbered. */
+interface Numbered {
+  /** Returns the items, with conditions that an index serves, or in a form that leaves the index to further ones. */
+  numbered(isIndexed: boolean): Items;
+  /** Number of items that come before all of them. */
+  precedingCount: number;
+}
+
+/** Numbers of values for which one statement each counts the items before them, at most, and fewer that repeat a short count. */
+const maxCountedValues = 250;
+const maxRepeated = 4;
+
+/**
+ * Numbers rows, which are in an order, among items. Those between the first and the last row are sorted if they are few; of others, the
+ * values of the first key are counted, and the rows that share a value are numbered in the same way by the next key.
+ */
+async function numberRows(
+  rows: readonly Row[],
+  { numbered, precedingCount }: Numbered,
+  order: Order,
+  context: PageContext,
+): Promise<PageId[]> {
+  const [key, ...rest] = order as readonly [Order[number], ...Order];
+  const { column } = key;
+  if (column === 'latency') return sortRows(rows, { numbered, precedingCount }, order, context);
+  const { is, lower, higher } = comparisonBy(key, context);
+  const groups = new Map<string, Row[]>();
+  for (const row of rows) appendTo(groups, row[column], row);
+  const [first, last] = [rows[0]![column], rows.at(-1)![column]];
+  const between = (items: Items) => items.where(is(`${higher}=`, first)).where(is(`${lower}=`, last));
+  const isById = column === 'id';
+  if (groups.size > maxCountedValues || !(await hasMany(between(numbered(isById)), context))) {
+    const before = precedingCount + (await countItems(numbered(true).where(is(lower, first)), context));
+    return sortRows(rows, { numbered: () => between(numbered(isById)), precedingCount: before }, order, context);
+  }
+  const counted = numbered(isById || groups.size <= maxRepeated);
+  const found: PageId[][] = [];
+  let before = precedingCount;
+  let from = counted;
+  for (const [value, ofValue] of groups) {
+    before += await countItems(from.where(is(lower, value)), context);
+    from = counted.where(is(`${higher}=`, value));
+    // An index of the conditions before is of use only where the last one leaves many.
+    const isLarge = !isById && (await hasMany(numbered(false).where(is('=', value)), context));
+    const equal = (isIndexed: boolean) =>
+      numbered(isIndexed && isLarge).where(
+        isIndexed ? is('=', value) : sql<SqlBool>`${sql.ref(`queue_items.${column}`)} || '' = ${value}`,
+      );
+    found.push(
+      isById
+        ? [{ id: value, position: before + 1 }]
+        : await numberRows(ofValue, { numbered: equal, precedingCount: before }, rest, context),
+    );
+  }
+  return found.flat();
+}
+
+async function sortRows(
+  rows: readonly Row[],
+  { numbered, precedingCount }: Numbered,
+  order: Order,
+  context: PageContext,
+): Promise<PageId[]> {
+  const place = sql<number>`row_number() over (order by ${sqlOf(order, context)})`.as('position');
+  const ids = JSON.stringify(rows.map(({ id }) => id));
+  const found = await context.transaction
+    .selectFrom(numbered(true).select(['id', place]).as('places'))
     .select(['id', 'position'])
-    .where('id', 'in', page)
+    .where(sql<boolean>`id in ${context.database.textsOf(ids)}`)
     .orderBy('position')
     .execute();
   // PostgreSQL's driver returns row numbers as strings.
-  return rows.map(({ id, position }) => ({ id, position: part.precedingCount + Number(position) }));
+  return found.map(({ id, position }) => ({ id, position: precedingCount + Number(position) }));
+}
+
+/** Returns how to compare items by the value of a key, in the direction of the key. */
+function comparisonBy({ column, direction }: Order[number], context: PageContext) {
+  const value = sortValue(column, context);
+  const [lower, higher] = direction === 'asc' ? ['<', '>'] : ['>', '<'];
+  const is = (operator: string, bound: string) => sql<SqlBool>`${value} ${sql.raw(operator)} ${bound}`;
+  return { value, is, lower, higher };
 }
 
 function sqlOf(order: Order, context: PageContext) {

@@ -6,7 +6,7 @@ import type { Database } from '../storage/database.ts';
 import { findQueue } from '../storage/queue-rows.ts';
 import type { OperationHandler, OperationInput } from './operation.ts';
 import { type CallWithJudgements, type JudgementInQueue, numberOfText, readJudgedCalls } from './read-judgements.ts';
-import { conditionsFor, type ItemSelection, readItemRows, selectItems } from './select-items.ts';
+import { conditionsFor, findsByIndex, type ItemSelection, readItemRows, selectItems } from './select-items.ts';
 
 type Summary = ResultOf<'summarizeQueueItems'>;
 type ItemGroup = NonNullable<Summary['groups']>[number];
@@ -31,13 +31,17 @@ export const summarizeQueueItems: OperationHandler<'summarizeQueueItems'> = asyn
   const target = { project_id: body.project_id, queue_id: path.queue_id };
   const conditions = await conditionsFor(database, target, { filter: body.filter, account, budget });
   if (body.judgement_types?.length) return groupByJudgements(database, { path, body, budget, conditions });
-  const groups = await database.read((transaction) =>
-    selectItems(transaction, target, conditions)
+  const groups = await database.read((transaction) => {
+    const items = selectItems(transaction, target, conditions).select(['call_op_name', 'annotation_state']);
+    // Without a limit, SQLite would read the whole queue in the order of the operation.
+    const counted = findsByIndex(conditions) ? items.limit(Number.MAX_SAFE_INTEGER) : items;
+    return transaction
+      .selectFrom(counted.as('items'))
       .select(({ fn }) => ['call_op_name', 'annotation_state', fn.countAll<number>().as('count')])
       .groupBy(['call_op_name', 'annotation_state'])
       .limit(maxListed + 1)
-      .execute(),
-  );
+      .execute();
+  });
   // PostgreSQL's driver returns counts as strings.
   return groups.length > maxListed ? {} : { groups: groups.map((group) => ({ ...group, count: Number(group.count) })) };
 };

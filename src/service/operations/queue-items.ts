@@ -25,7 +25,7 @@ import { findFeedbackOf, readFeedbackByKeys } from './feedback.ts';
 import { findPageIds } from './find-page-ids.ts';
 import { inTransaction, type OperationHandler } from './operation.ts';
 import { requireQueueRow } from './queues.ts';
-import { conditionsFor, type ItemSelection, selectItems } from './select-items.ts';
+import { conditionsFor, findsByIndex, type ItemSelection, selectItems } from './select-items.ts';
 
 /** Reads a page of a queue's items, with their positions in the whole queue when the request asks for them. */
 export const queryQueueItems: OperationHandler<'queryQueueItems'> = async (
@@ -67,9 +67,10 @@ export async function findItemPage(
   const items = selectItems(transaction, queue, conditions);
   const numbered = body.include_position ? selectItems(transaction, queue) : undefined;
   const page = { items, numbered, offset: body.offset ?? 0, limit: body.limit ?? Number.MAX_SAFE_INTEGER };
+  const isIndexed = findsByIndex(conditions);
   const { database } = conditions;
   const hold = (count: number) => budget.hold(count * bytesPerItem, pageHint);
-  const ids = await findPageIds(page, order, { transaction, database, maxSorted, hold });
+  const ids = await findPageIds({ ...page, isIndexed }, order, { transaction, database, maxSorted, hold });
   const list = database.textsOf(JSON.stringify(ids.map(({ id }) => id)));
   const itemsOfPage = transaction.selectFrom('queue_items').where(sql<boolean>`id in ${list}`);
   const { chars } = await itemsOfPage

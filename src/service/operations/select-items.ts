@@ -170,20 +170,31 @@ export function selectItems(transaction: Transaction, { project_id, queue_id }: 
   }
   const { annotation_states, ids, call_ids, has_error, started_after, started_before, latency_above } = filter;
   if (annotation_states?.length) items = items.where('annotation_state', 'in', [...new Set(annotation_states)]);
-  if (ids?.length) items = items.where(({ eb, or }) => or([eb('id', 'in', ids), eb('call_id', 'in', ids)]));
+  if (ids?.length) {
+    const named = database.textsOf(JSON.stringify(ids));
+    // SQLite would look for neither items nor calls in their index if each item could match by either.
+    items = items.where(sql<boolean>`call_id in (select * from ${named} as named union all
+      select call_id from queue_items where id in ${named}
+      and project_id || '' = ${project_id} and queue_id || '' = ${queue_id})`);
+  }
   if (call_ids?.length) items = items.where('call_id', 'in', call_ids);
   if (filter.unfinished_by_me) items = items.where((builder) => builder.not(isFinishedBy(account, builder)));
-  if (started_after != null) items = items.where('call_started_at', '>=', timeOf(started_after));
-  if (started_before != null) items = items.where('call_started_at', '<', timeOf(started_before));
+  // With the index of start, SQLite would sort all that it finds.
+  const start = sql<string>`call_started_at || ''`;
+  if (started_after != null) items = items.where(start, '>=', timeOf(started_after));
+  if (started_before != null) items = items.where(start, '<', timeOf(started_before));
   if (latency_above != null) items = items.where(sortValue('latency', conditions), '>', latency_above * 1000);
-  if (has_error != null) {
+  if (has_error) {
+    const failed = transaction.selectFrom('calls').select('id').where('exception', 'is not', null);
+    items = items.where('call_id', 'in', failed.where('project_id', '=', project_id));
+  } else if (has_error != null) {
     items = items.where(({ exists, selectFrom }) =>
       exists(
         selectFrom('calls')
           .select('calls.id')
           .whereRef('calls.project_id', '=', 'queue_items.project_id')
           .whereRef('calls.id', '=', 'queue_items.call_id')
-          .where('exception', has_error ? 'is not' : 'is', null),
+          .where('exception', 'is', null),
       ),
     );
   }
@@ -192,6 +203,13 @@ export function selectItems(transaction: Transaction, { project_id, queue_id }: 
     items = items.where(isWanted ? sql<boolean>`call_id in ${texts}` : sql<boolean>`call_id not in ${texts}`);
   }
   return items;
+}
+
+/** Returns whether an index besides those of orders finds the items that fulfil conditions. */
+export function findsByIndex({ filter, calls }: ItemSelection): boolean {
+  const { id, call_id, call_trace_id, ids, call_ids, has_error } = filter;
+  const isNamed = (id ?? call_id ?? call_trace_id) != null || [ids, call_ids].some((list) => list?.length);
+  return isNamed || has_error === true || calls.some(({ isWanted }) => isWanted);
 }
 
 const commonColumns = ['id', 'call_id', 'call_op_name', 'call_trace_id', 'added_by'] as const;

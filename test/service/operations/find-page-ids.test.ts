@@ -37,6 +37,7 @@ const order = fc
 const request = fc.record({
   order,
   annotation_states: fc.array(state, { maxLength: 2 }),
+  isIndexed: fc.boolean(),
   offset: fc.oneof(fc.nat(70), fc.constant(Number.MAX_SAFE_INTEGER)),
   limit: fc.oneof(fc.nat(70), fc.constant(Number.MAX_SAFE_INTEGER)),
   maxSorted: fc.integer({ min: 1, max: 12 }),
@@ -70,7 +71,7 @@ describe('findPageIds', () => {
             }
             return rows;
           });
-          for (const { order, annotation_states, offset, limit, maxSorted } of requests) {
+          for (const { order, annotation_states, isIndexed, offset, limit, maxSorted } of requests) {
             const sorted = rows.toSorted((a, b) => {
               for (const { column, direction } of order) {
                 const compared =
@@ -94,6 +95,7 @@ describe('findPageIds', () => {
                   {
                     items: selectItems(transaction, queue, conditions),
                     numbered: isNumbered ? selectItems(transaction, queue) : undefined,
+                    isIndexed,
                     offset,
                     limit,
                   },

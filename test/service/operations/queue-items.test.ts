@@ -241,6 +241,9 @@ describe('queryQueueItems', () => {
     };
     const ids = (filter: object) => query({ filter });
     expect(await ids({ ids: ['j3', 'j1', 'nothing'] })).toBe('j1 j3');
+    await load('elsewhere', [call('j1', 1, {})]);
+    const elsewhere = await service.query('elsewhere', { project_id: 'p/q' });
+    expect(await ids({ ids: [elsewhere.body.items[0].id] })).toBe('');
     expect(await ids({ has_error: true })).toBe('j2');
     expect(await ids({ has_error: false })).toBe('j1 j3');
     expect(await ids({ latency_above: 1.25 })).toBe('j2 j3');
