@@ -152,7 +152,7 @@ describe('heddle demo', () => {
       '5. Count what was judged, by field and by state.',
     ]);
     expect(screen).toContain(
-      'Judge the rest yourself: `node dist/heddle.js board support-triage --project demo/support`. All steps: `node dist/heddle.js demo --all`.',
+      'Judge the sample yourself, in data that stays: `node dist/heddle.js board support-triage --project demo/support`. All steps: `node dist/heddle.js demo --all`.',
     );
   });
 
