@@ -1,10 +1,11 @@
 import { AsyncLocalStorage } from 'node:async_hooks';
 import { homedir } from 'node:os';
-import { join, relative } from 'node:path';
+import { delimiter, parse, relative } from 'node:path';
 import type { Readable, Writable } from 'node:stream';
 import { Redactor } from '../core/secrets/redaction.ts';
 import type { ProcessControl } from '../runtime/process-lifecycle.ts';
 import { type Folders, userFolders } from '../settings/profiles.ts';
+import { shellWord, withProgram } from '../tools/definition/terminal-command.ts';
 
 /** Describes the terminal behind a stream, if there is one. */
 export interface TerminalSide {
@@ -51,10 +52,23 @@ export function hasOption(option: string, { args } = invocation()): boolean {
   return args.slice(0, end === -1 ? undefined : end).includes(option);
 }
 
-/** Returns what the user types before the arguments of a command: in a clone, where nothing is installed, a path. */
-export function programName({ script } = invocation()): string {
-  const path = join('dist', 'heddle.js');
-  return relative(process.cwd(), script) === path ? `node ${path}` : 'heddle';
+/**
+ * Returns what the user types before the arguments of a command: a path unless heddle is installed.
+ * @param isAnywhere true if the user may type it in another folder than that of this process.
+ */
+export function programName(isAnywhere = false): string {
+  const { script, environment } = invocation();
+  const { base, dir } = parse(script);
+  if (base === 'heddle') return environment.PATH?.split(delimiter).includes(dir) ? base : shellWord(script);
+  if (!/^heddle\.m?js$/.test(base) || (!isAnywhere && dir.includes('node_modules'))) return 'heddle';
+  const path = relative(process.cwd(), script);
+  const isBelow = !isAnywhere && !path.startsWith('..');
+  return `node ${shellWord((isBelow ? path : script).replaceAll('\\', '/'))}`;
+}
+
+/** Returns a text whose commands begin as the user types them. */
+export function withProgramName(text: string): string {
+  return withProgram(text, programName());
 }
 
 /** Runs `work` as another run of the command line than that of this process. */

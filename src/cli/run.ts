@@ -2,7 +2,7 @@ import { onUncaught } from '../runtime/process-lifecycle.ts';
 import { runStdioServer } from '../runtime/serve-stdio.ts';
 import { resolveSettings } from '../settings/resolve-settings.ts';
 import { runtimeOptions } from './access/runtime-options.ts';
-import { invocation } from './invocation.ts';
+import { invocation, programName } from './invocation.ts';
 import { flagsOfStdioServer } from './usage/setting-flags.ts';
 
 /** Runs the command that the arguments name. Reports failures on stderr and sets the exit code. */
@@ -23,7 +23,8 @@ export async function run(): Promise<void> {
     if (program) await program.parseAndRun(args);
     else {
       const settings = resolveSettings({ flags: flags ?? {}, environment, folders });
-      await runStdioServer(settings, runtimeOptions(settings), { input: current.stdin, output: stdout, control });
+      const options = runtimeOptions(settings, programName(true));
+      await runStdioServer(settings, options, { input: current.stdin, output: stdout, control });
       control.exit(0);
     }
   } catch (error) {

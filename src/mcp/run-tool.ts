@@ -12,7 +12,7 @@ import { parseArguments } from '../tools/definition/arguments.ts';
 import { adviceForPeople } from '../tools/definition/people-only.ts';
 import { runOnNamedQueue } from '../tools/definition/queue-names.ts';
 import type { ListedTool } from '../tools/definition/registry.ts';
-import type { CommandFlags } from '../tools/definition/terminal-command.ts';
+import { type TerminalAccess, withProgram } from '../tools/definition/terminal-command.ts';
 import { type QueueName, queueArgument, type Tool, type ToolContext } from '../tools/definition/tool.ts';
 import { type CallOrigin, type WatchOptions, watchCall } from './watch-call.ts';
 
@@ -30,7 +30,7 @@ export interface CallOptions extends WatchOptions {
   isEmbedded?: boolean;
   /** The project of sample data, which results mark so that it is not mistaken for real data. */
   sampleProject?: string;
-  commandFlags: CommandFlags;
+  terminal: TerminalAccess;
   /** Removes secrets from results and errors before they leave the process. */
   redactor: Redactor;
   tools: readonly ListedTool[];
@@ -79,7 +79,7 @@ export async function runTool(
       const input = parseArguments(tool.input, args, listed, redact, adviceFor);
       const withoutSecrets = <T>(value: T): Promise<T> => redactor.redactValueInSteps(value);
       const given = { clientName, ask, progress, service, project, maxResultChars };
-      const context = { ...given, offersTool, withoutSecrets, commandFlags: options.commandFlags };
+      const context = { ...given, offersTool, withoutSecrets, terminal: options.terminal };
       // The arguments on which the tool has run have the id of a queue that the call names.
       let used = input;
       const run: Tool['run'] = (usedArgs, given) => {
@@ -123,9 +123,9 @@ export function adviceOnCall(
   options: CallOptions,
   tool?: string,
 ): string | undefined {
-  const { commandFlags: flags, project, redactor, isEmbedded = false } = options;
+  const { terminal, project, redactor, isEmbedded = false } = options;
   const advice = adviceForPeople(names, {
-    flags,
+    terminal,
     project,
     calledProject: projectId.safeParse(ownMember(args, 'project_id')).data,
     queueId: queueArgument.safeParse(ownMember(args, 'queue_id')).data,
@@ -220,14 +220,22 @@ function withAlternatives(error: HeddleError, { tools }: CallOptions): HeddleErr
 /** Maximum number of `detail` entries in an error. */
 const maxDetails = 50;
 
-/** Removes secrets from an error, and cuts its long members. */
-function reportable(error: HeddleError, { redactor, maxResultChars }: CallOptions): HeddleError {
-  const { message, partialText, detail } = error;
+/** Removes secrets from an error, cuts its long members, and has its commands begin as the user types them. */
+function reportable(error: HeddleError, { redactor, maxResultChars, terminal }: CallOptions): HeddleError {
+  const { message, hint, partialText, detail } = error;
   // The partial text has no secrets; what the cut leaves of one is found by the mark of the cut.
   const cut = partialText !== undefined && {
     partialText: String(cutValue(partialText, Math.floor(maxResultChars / 2 / charSize(partialText)))),
   };
-  return new HeddleError(redactor.redactStrings({ ...error, message, detail: detail?.slice(0, maxDetails), ...cut }));
+  return new HeddleError(
+    redactor.redactStrings({
+      ...error,
+      message,
+      hint: withProgram(hint, terminal.program),
+      detail: detail?.slice(0, maxDetails),
+      ...cut,
+    }),
+  );
 }
 
 /** Formats an error for a model: what happened, the next step, and the other members as one line of JSON. */

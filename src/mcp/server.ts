@@ -23,11 +23,11 @@ import type { ServiceClient } from '../client/service-client.ts';
 import { HeddleError } from '../core/errors.ts';
 import { ownMember } from '../core/json/member-at.ts';
 import type { McpCallStart } from '../core/observer.ts';
-import type { Redactor } from '../core/secrets/redaction.ts';
 import type { Progress } from '../records/call-context.ts';
 import { shortName } from '../text/names.ts';
 import { exportCommand } from '../tools/definition/people-only.ts';
 import { tools as allTools, type ListedTool } from '../tools/definition/registry.ts';
+import { withProgram } from '../tools/definition/terminal-command.ts';
 import type { QueueName, ToolContext } from '../tools/definition/tool.ts';
 import { complete } from './completions.ts';
 import { listedPrompt, type PromptDefinition, promptResult, prompts } from './mcp-prompts.ts';
@@ -276,7 +276,7 @@ function registerResourcesAndCompletions(
     try {
       return await watchCall({ method }, originOf(context, server, options.transport), options, work);
     } catch (error) {
-      throw error instanceof HeddleError ? asProtocolError(error, options.redactor) : error;
+      throw error instanceof HeddleError ? asProtocolError(error, options) : error;
     }
   };
   const addresses = new Set(options.tools.flatMap(({ view }) => view ?? []));
@@ -288,7 +288,7 @@ function registerResourcesAndCompletions(
   server.setRequestHandler('resources/templates/list', () => ({ resourceTemplates: listedTemplates }));
   const isOffered = (name: string): boolean => options.tools.some((tool) => tool.name === name);
   const commandFor = ({ project: calledProject, id: queueId }: QueueName): string =>
-    exportCommand({ flags: options.commandFlags, project: options.project, calledProject, queueId });
+    exportCommand({ terminal: options.terminal, project: options.project, calledProject, queueId });
   server.setRequestHandler('resources/read', ({ params: { uri } }, context) => {
     if (isSkill(uri)) return readSkill(uri, isOffered);
     if (views.some((view) => view.uri === uri)) return readView(uri);
@@ -323,11 +323,11 @@ function registerResourcesAndCompletions(
 }
 
 /** Returns a protocol error with the message and the hint of a tool error. */
-function asProtocolError(error: HeddleError, redactor: Redactor): ProtocolError {
+function asProtocolError(error: HeddleError, { redactor, terminal }: CallOptions): ProtocolError {
   const { message, hint } = error;
   return new ProtocolError(
     ProtocolErrorCode.InternalError,
-    redactor.redact(`${message} ${hint}`),
+    redactor.redact(`${message} ${withProgram(hint, terminal.program)}`),
     redactor.redactStrings(error),
   );
 }

@@ -89,13 +89,11 @@ export async function* exportedJudgements(
   const counts = { judgements: entries.length, items: exportedItems.length };
   let writtenItems = 0;
   let defused = 0;
-  const members = [
-    ...itemColumns,
-    ...(wide
-      ? [...new Set(rows.flatMap(({ row }) => Object.keys(row)))].sort()
-      : [...judgementColumns, ...(gold.length > 0 ? goldColumns : [])]),
-  ];
-  const columns = [...members, ...paths.map((path) => `call.${path}`)];
+  const callColumns = paths.map((path) => `call.${path}`);
+  // A table with a line for each item is for people, who read the values and the judgements first.
+  const columns = wide
+    ? [...callColumns, ...[...new Set(rows.flatMap(({ row }) => Object.keys(row)))].sort(), ...itemColumns.toReversed()]
+    : [...itemColumns, ...judgementColumns, ...(gold.length > 0 ? goldColumns : []), ...callColumns];
   yield { text: format === 'csv' ? `${csvLine(columns).line}\r\n` : '', ...counts, writtenItems, defused };
   for (const batch of inBatches(exportedItems, itemsPerPart)) {
     const calls = values ? await readCalls(batch, queue.project, queue.service) : undefined;
@@ -104,15 +102,20 @@ export async function* exportedJudgements(
       const call = calls?.get(item.call_id);
       const callValues = !call || call instanceof HeddleError ? {} : valuesAt(call, item.display_fields, maxValueChars);
       for (const { row } of rowsByCall.get(item.call_id) ?? noRows) {
-        const exported: Record<string, unknown> = { ...itemMembers(withReadableTimes(item)), ...row };
+        const members = itemMembers(withReadableTimes(item));
         if (format === 'jsonl') {
-          lines.push(`${JSON.stringify({ ...exported, ...(values && { call_values: callValues }) })}\n`);
+          const shown = values && { call_values: callValues };
+          const exported = wide ? { ...shown, ...row, ...members } : { ...members, ...row, ...shown };
+          lines.push(`${JSON.stringify(exported)}\n`);
           continue;
         }
-        // A table with a line for each item is for people.
-        if (wide) exported.call_op_name = operationName(item.call_op_name);
-        const cells = members.map((name) => ownMember(exported, name));
-        const { line, changed } = csvLine([...cells, ...paths.map((path) => ownMember(callValues, path))]);
+        const exported = {
+          ...members,
+          ...(wide && { call_op_name: operationName(item.call_op_name) }),
+          ...row,
+          ...Object.fromEntries(paths.map((path) => [`call.${path}`, ownMember(callValues, path)])),
+        };
+        const { line, changed } = csvLine(columns.map((name) => ownMember(exported, name)));
         defused += changed;
         lines.push(`${line}\r\n`);
       }

@@ -17,7 +17,7 @@ import { describeSource, type ResolvedSettings } from '../settings/resolve-setti
 import type { Credentials } from '../settings/secrets/credentials.ts';
 import { type SettingValues, settingDefinitions, settingNames } from '../settings/settings.ts';
 import { selectTools } from '../tools/definition/registry.ts';
-import type { CommandFlags } from '../tools/definition/terminal-command.ts';
+import type { TerminalAccess } from '../tools/definition/terminal-command.ts';
 
 /** The sample project of the embedded service, which only a data file gets: a database is shared. */
 export const sampleProject = 'demo/support';
@@ -45,6 +45,8 @@ export interface RuntimeOptions {
   log: Log;
   /** Receives the secrets and is not cleared by `close`. By default the runtime creates its own. */
   redactor?: Redactor;
+  /** What users type before a command in their terminal; by default `heddle`, as on every machine where it is installed. */
+  program?: string;
   /** Lets the board of this process act as any account of the embedded service; see `ServiceOptions`. */
   boardKey?: string | undefined;
 }
@@ -77,7 +79,7 @@ export function openRuntime(resolved: ResolvedSettings, options: RuntimeOptions)
     serviceUrl: async () => baseUrl ?? (await connectEmbedded()).baseUrl,
     embeddedService: async () => (await openEmbedded()).running,
     log,
-    serverOptions: { ...optionsFromSettings(resolved), service: openedClient, log, redactor },
+    serverOptions: { ...optionsFromSettings(resolved, options), service: openedClient, log, redactor },
     close: async () => {
       (await client)?.close();
       // A service that could not start has nothing to close.
@@ -113,12 +115,15 @@ export async function openServiceClient(
 }
 
 /** Returns the server options that follow from the settings alone. */
-function optionsFromSettings(resolved: ResolvedSettings): Omit<McpServerOptions, 'service' | 'log' | 'redactor'> {
+function optionsFromSettings(
+  resolved: ResolvedSettings,
+  { program = 'heddle' }: RuntimeOptions,
+): Omit<McpServerOptions, 'service' | 'log' | 'redactor'> {
   const { values } = resolved;
   const isEmbedded = values.baseUrl === undefined;
   const hasSample = hasSampleProject(values);
   const project = values.project ?? (hasSample ? sampleProject : undefined);
-  const commandFlags = commandFlagsOf(resolved);
+  const flags = commandFlagsOf(resolved);
   return {
     project,
     ...(values.project !== undefined && { projectSource: describeSource(resolved.sources.project) }),
@@ -129,19 +134,19 @@ function optionsFromSettings(resolved: ResolvedSettings): Omit<McpServerOptions,
       readOnly: values.readOnly,
       only: values.tools,
       isSqliteMissing: isSqliteMissing(values),
-      flags: commandFlags,
+      flags,
     }),
     text: values.text,
     maxResultChars: values.maxResultChars,
     isEmbedded,
     ...(hasSample && { sampleProject }),
     tools: selectTools({ readOnly: values.readOnly, only: values.tools }),
-    commandFlags,
+    terminal: { program, flags },
   };
 }
 
 /** Returns the flags of the settings that this process was started with: a terminal of the user does not know them. */
-function commandFlagsOf({ values, sources }: ResolvedSettings): CommandFlags {
+function commandFlagsOf({ values, sources }: ResolvedSettings): TerminalAccess['flags'] {
   const names = ['profile', 'baseUrl', 'dataDir', 'project'] as const;
   const given = names.filter((name) => ['flag', 'environment'].includes(sources[name].from));
   return new Map(given.map((name) => [settingDefinitions[name].flag.split(' ')[0]!, String(values[name])]));

@@ -16,6 +16,7 @@ import { nearestQueues } from '../queues/require-queue.ts';
 import { knownProjects, requireProject } from '../records/require-project.ts';
 import { cell } from '../text/compact-table.ts';
 import { pageArguments, pageMembers, pagePosition, pluralize, renderPage } from '../text/page.ts';
+import { serviceDataFlags, terminalCommand } from './definition/terminal-command.ts';
 import { defineTool, projectArgument, projectOf, type ToolContext } from './definition/tool.ts';
 
 const input = z.strictObject({
@@ -75,7 +76,7 @@ Example: {"name":"support"}`,
     const hint = isUnmatched
       ? `No queues match. ${await nearestQueues(query.name!, project, context.service)}`
       : isEmpty
-        ? `Project ${project} has no queues yet: create_queue makes one, and so does \`heddle import FILE\` in a terminal.`
+        ? `Project ${project} has no queues yet: create_queue makes one, and so does ${terminalCommand(['import', 'FILE'], [...serviceDataFlags, '--project'], { terminal: context.terminal, project: context.project, calledProject: project })} in a terminal.`
         : undefined;
     if (found.length === 0) await requireProject(project, context.service);
     const queues = await summarize(found.slice(0, limit), project, context);

@@ -127,7 +127,7 @@ Example: {"queue_id":"support-triage"}`,
   async run(args, callContext): Promise<Review> {
     // The board is the user's, and so are the judgements on it.
     const context = { ...callContext, byUser: true };
-    const { service, commandFlags: flags } = context;
+    const { service, terminal } = context;
     const { queue_id, offset = 0, filter = toDo } = args;
     const project = projectOf(args, context);
     const access = { ...context, id: queue_id, project };
@@ -173,7 +173,7 @@ Example: {"queue_id":"support-triage"}`,
       return id === queue_id && (wantsOne || (states.get(callId) === 'completed' && (hasJudged || isOfAccount)));
     });
     const given = givenFeedback(shown, {}, access);
-    const target = { flags, project: context.project, calledProject: project, queueId: queue_id };
+    const target = { terminal, project: context.project, calledProject: project, queueId: queue_id };
     return {
       queue: {
         id: queue_id,

@@ -366,16 +366,20 @@ describe('heddle queue export', () => {
     await call('add_queue_items', { queue_id: 'wide-1', call_ids: ['support-0001'] }, environment);
     const wide = ['queue', 'export', 'nurse review', '--wide'];
     const { stdout, stderr } = await run([...wide, '--format', 'csv'], environment);
-    const lines = stdout.split('\r\n').map((line) => line.split(',').slice(6).join(','));
-    expect(lines).toEqual([
-      'annotation_state,helpful (ana),helpful (ben),"helpful, gold","helpful, reason of gold",note (ana),note (ben)',
-      "completed,true,false,false,It misses it.,one,'=two",
-      'unstarted,,,,,,',
-      '',
-    ]);
-    expect(stdout.split('\r\n')[1]).toContain(',c-1,reply,');
+    const [header, first, second, end] = stdout.split('\r\n');
+    expect(header).toBe(
+      'helpful (ana),helpful (ben),"helpful, gold","helpful, reason of gold",note (ana),note (ben),annotation_state,call_started_at,call_op_name,call_id,item_id,queue_id,project_id',
+    );
+    expect(first).toMatch(
+      /^true,false,false,It misses it\.,one,'=two,completed,[^,]*,reply,c-1,[^,]+,wide-1,demo\/support$/,
+    );
+    expect(second).toMatch(/^,,,,,,unstarted,[^,]*,support\.answer,support-0001,[^,]+,wide-1,demo\/support$/);
+    expect(end).toBe('');
+    const withValues = (await run([...wide, '--format', 'csv', '--values'], environment)).stdout;
+    expect(withValues).toMatch(/^call\.inputs\.question,.*helpful \(ana\),/);
     expect(stderr).toMatch(/^5 judgements and notes of 2 items\./);
-    const [row] = (await run(wide, environment)).stdout.split('\n');
+    const [row] = (await run([...wide, '--values'], environment)).stdout.split('\n');
+    expect(row).toMatch(/^\{"call_values":\{"inputs\.question":"Q 1\?"\},"helpful \(ana\)":true,/);
     const call_op_name = 'weave:///team/shop/op/reply:YIHR';
     expect(JSON.parse(row!)).toMatchObject({ call_op_name, 'helpful (ben)': false, 'note (ben)': '=two' });
     expect((await run([...wide, '--all'], environment)).code).toBe(2);

@@ -64,6 +64,9 @@ it('exports whole rows of a run as JSONL, CSV that no spreadsheet runs, and HTML
   const text = readFileSync(page, 'utf8');
   expect(text).toContain(`<td>&lt;script&gt;alert(&quot;1&quot;)&lt;/script&gt;${long}</td>`);
   expect(text).toContain('<td>sum</td><td>100% (34.2 to 100) of 2 passed</td>');
+  expect(text).toContain('<td>passed</td>');
+  expect(text).toContain('<td class="failed">not passed</td>');
+  expect(text).not.toMatch(/<td>(?:true|false)<\/td>/);
   expect(text).not.toMatch(/<script|https?:|<b>/);
   expect(statSync(page).mode & 0o777).toBe(0o600);
 

@@ -118,6 +118,19 @@ describe('heddle import', () => {
     expect(await readFeedback(project, ids)).toEqual(stored);
   });
 
+  it('names the fields that a queue gets which exists', async () => {
+    const rows = { file: 'rows.csv', content: 'question,answer\nWhy?,Because.\n' };
+    const target = ['--project', 'team/growing', '--queue', 'rows'];
+    const first = await importFile(rows, ...target, '--field', 'helpful');
+    expect(first.stderr).not.toContain('field');
+    const grown = await importFile(rows, ...target, '--field', 'helpful', '--field', 'tone:kind|rude');
+    expect([grown.stdout, grown.stderr]).toEqual([
+      '0 added, 1 duplicate\n',
+      expect.stringMatching(/^The queue rows has a new field to judge: tone\.\n/),
+    ]);
+    expect((await importFile(rows, ...target, '--field', 'tone:kind|rude')).stderr).not.toContain('field');
+  });
+
   it('takes the queue and the project from the name of the file, and says how to judge', async () => {
     const file = { file: 'Support-answers (1).csv', content: 'question,answer\nWhy?,Because.\n' };
     expect(await importFile(file, '--guidelines', 'Be strict.')).toEqual({

@@ -15,7 +15,7 @@ describe('what commands say to people', () => {
   it('says that a project has no queues yet', async () => {
     const { stdout } = await run([...list, '--project', 'team/empty'], environment);
     expect(stdout).toBe(
-      'Project team/empty has no queues yet: create_queue makes one, and so does `heddle import FILE` in a terminal.\nOther projects: demo/support, team/shop.\n',
+      'Project team/empty has no queues yet: create_queue makes one, and so does `node dist/heddle.js import FILE --project team/empty` in a terminal.\nOther projects: demo/support, team/shop.\n',
     );
   });
 

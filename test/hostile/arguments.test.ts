@@ -27,7 +27,7 @@ const settings: CallOptions = {
   project: 'a/b',
   text: 'compact',
   maxResultChars: 50_000,
-  commandFlags: new Map(),
+  terminal: { program: 'heddle', flags: new Map() },
   log: (level, _, ...fields) => {
     if (level === 'error') unexpected.push(...fields);
   },

@@ -36,7 +36,7 @@ async function output(name: string, args: unknown, options: Partial<CallOptions>
     project: 'a/b',
     text: 'compact',
     maxResultChars: 50_000,
-    commandFlags: new Map(),
+    terminal: { program: 'heddle', flags: new Map() },
     log: (...event) => logged.push(event),
     redactor,
     tools,

@@ -62,7 +62,7 @@ it('reads a page of items three times at most between one JSON.parse and one JSO
     project: 'a/b',
     text: 'compact' as const,
     maxResultChars: 1_000_000,
-    commandFlags: new Map(),
+    terminal: { program: 'heddle', flags: new Map() },
     instructions: '',
   };
   const service = async () => client;

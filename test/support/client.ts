@@ -42,7 +42,7 @@ export interface TestServer {
 export function startServer(environment: Record<string, string>): TestServer {
   const { output, made } = inInvocation(environment, (given) => {
     const resolved = resolveSettings({ flags: {}, environment, folders: given.folders });
-    return { given, runtime: openRuntime(resolved, runtimeOptions(resolved)) };
+    return { given, runtime: openRuntime(resolved, runtimeOptions(resolved, 'heddle')) };
   });
   const { given, runtime } = made;
   const createMcpServer = serverFactory({ ...runtime.serverOptions, transport: 'stdio' });

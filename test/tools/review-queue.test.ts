@@ -106,7 +106,7 @@ describe('review_queue', () => {
       '2026-01-12T00:00:00Z',
     ]);
     expect(result.export_command).toMatch(
-      /^heddle queue export \S+ --format csv --wide --values --out judgements\.csv( --project \S+)?$/,
+      /^node dist\/heddle\.js queue export \S+ --format csv --wide --values --out judgements\.csv( --project \S+)?$/,
     );
   });
 
@@ -207,7 +207,7 @@ describe('review_queue', () => {
     );
     expect(stdout).toContain('9 of 12 items remaining.');
     expect(stdout).toContain("Fields: helpful (boolean): Does the answer solve the customer's problem?");
-    expect(stdout).toContain('run `heddle board support-triage` in a terminal');
+    expect(stdout).toContain('run `node dist/heddle.js board support-triage` in a terminal');
     expect(stdout.length).toBeLessThan(900);
   });
 

@@ -4,10 +4,13 @@ import { lineLog } from '../../runtime/line-log.ts';
 import type { RuntimeOptions } from '../../runtime/runtime.ts';
 import { cacheCredentials } from '../../runtime/stored-credentials.ts';
 import type { ResolvedSettings } from '../../settings/resolve-settings.ts';
-import { invocation } from '../invocation.ts';
+import { invocation, programName } from '../invocation.ts';
 
 /** Returns the options of a command's runtime. It shares the redactor with reports of crashes. */
-export function runtimeOptions(resolved: ResolvedSettings): RuntimeOptions & { redactor: Redactor } {
+export function runtimeOptions(
+  resolved: ResolvedSettings,
+  program = programName(),
+): RuntimeOptions & { redactor: Redactor } {
   return {
     credentials: cacheCredentials(resolved, async (settings) => {
       // Not loaded before a call needs credentials.
@@ -16,6 +19,7 @@ export function runtimeOptions(resolved: ResolvedSettings): RuntimeOptions & { r
     }),
     redactor: invocation().redactor,
     log: logOf(resolved),
+    program,
   };
 }
 

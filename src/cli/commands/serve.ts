@@ -4,7 +4,7 @@ import type { HttpFlags } from '../../runtime/serve-http.ts';
 import type { ResolvedSettings } from '../../settings/resolve-settings.ts';
 import { runtimeOptions } from '../access/runtime-options.ts';
 import { readCredentials } from '../access/secrets.ts';
-import { invocation } from '../invocation.ts';
+import { invocation, programName, withProgramName } from '../invocation.ts';
 import { addSettingFlags, asPort, httpFlags, inputsOf, runtimeFlags, settingsOf } from '../usage/flags.ts';
 import { explain } from '../usage/help.ts';
 
@@ -31,7 +31,8 @@ export function addServe(program: Command): void {
       checkTokenVariable(settings, flags);
       const { runHttpServer } = await import('../../runtime/serve-http.ts');
       const onListening = (url: string): void => explainConnection(url, settings, flags);
-      const options = { ...runtimeOptions(settings), inputs: inputsOf(serve), readCredentials, onListening };
+      // Those who read its results have no path of this machine.
+      const options = { ...runtimeOptions(settings, 'heddle'), inputs: inputsOf(serve), readCredentials, onListening };
       await runHttpServer(settings, flags, { ...options, control, stderr });
       control.exit(0);
       return;
@@ -42,7 +43,8 @@ export function addServe(program: Command): void {
     }
     if (stdin.isTTY && stderr.isTTY) explainWaiting();
     const { runStdioServer } = await import('../../runtime/serve-stdio.ts');
-    await runStdioServer(settings, runtimeOptions(settings), { input: stdin, output: stdout, control });
+    const options = runtimeOptions(settings, programName(true));
+    await runStdioServer(settings, options, { input: stdin, output: stdout, control });
     control.exit(0);
   });
 }
@@ -65,7 +67,9 @@ function explainWaiting(): void {
   invocation().stderr.write(
     [
       'heddle serves MCP on stdin and stdout, and waits for a client to start talking. Ctrl-C ends it.',
-      '`heddle setup CLIENT` adds it to a client, `heddle demo` shows what it does, `heddle --help` lists the commands.',
+      withProgramName(
+        '`heddle setup CLIENT` adds it to a client, `heddle demo` shows what it does, `heddle --help` lists the commands.',
+      ),
       '',
     ].join('\n'),
   );
@@ -84,7 +88,7 @@ function explainConnection(url: string, { values }: ResolvedSettings, { tokenFil
         ? 'Clients send the header `Authorization: Bearer TOKEN` with the token of this server.'
         : 'It needs no token, since only this machine can reach it.';
   const lines = [`Connect a client with \`heddle setup CLIENT --url ${address}\`. ${access} Ctrl-C ends it.`, ''];
-  stderr.write(lines.join('\n'));
+  stderr.write(withProgramName(lines.join('\n')));
 }
 
 const httpHeading = 'Options of --http:';

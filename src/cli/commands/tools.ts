@@ -2,6 +2,7 @@ import { Argument, type Command } from 'commander';
 import { toMcpTool } from '../../mcp/server-facts.ts';
 import { compactTable } from '../../text/compact-table.ts';
 import { type ListedTool, selectTools } from '../../tools/definition/registry.ts';
+import { withProgramName } from '../invocation.ts';
 import { addOutputOptions, isForPeople, type OutputForm } from '../terminal/output-form.ts';
 import { printAligned, printJson, printLine } from '../terminal/print.ts';
 import { resultWidth } from '../terminal/terminal.ts';
@@ -29,7 +30,9 @@ export function addTools(program: Command): void {
     }
     if (!isForPeople(form)) return printJson(tools.map(toMcpTool));
     printAligned(compactTable(tools.map(rowOf), ['tool']));
-    printLine('\n`heddle tools TOOL` describes a tool with its arguments, `heddle call TOOL` calls it.');
+    printLine(
+      withProgramName('\n`heddle tools TOOL` describes a tool with its arguments, `heddle call TOOL` calls it.'),
+    );
   });
 }
 

@@ -2,7 +2,7 @@ import { CommanderError } from 'commander';
 import { HeddleError } from '../../core/errors.ts';
 import { meantName } from '../../text/names.ts';
 import listed from '../../tools/definition/listed.json' with { type: 'json' };
-import { hasOption, invocation, programName } from '../invocation.ts';
+import { hasOption, invocation, withProgramName } from '../invocation.ts';
 import { escapeControls } from './print.ts';
 
 /** A mistake in how a command was called. It is reported in one line, with exit code 2. */
@@ -98,11 +98,14 @@ function inCommands(ofTools: string): string {
     .replaceAll(/\bAsk the user to (\w)/g, (_, first: string) => first.toUpperCase())
     .replaceAll('ask the user to ', '')
     .replaceAll('list_objects with kind evaluation', 'read_evaluation')
-    .replaceAll(/(Call |heddle call )?\b([a-z]+(?:_[a-z]+)+)\b/g, (text, before: string = '', name: string) => {
-      if (!names.has(name) || before === 'heddle call ') return text;
-      const command = `\`${commandsOfTools.get(name) ?? `heddle call ${name}`}\``;
-      return before === 'Call ' ? `Run ${command}` : command;
-    });
+    .replaceAll(
+      /(Call |(?:heddle|\.m?js) call )?\b([a-z]+(?:_[a-z]+)+)\b/g,
+      (text, before: string = '', name: string) => {
+        if (!names.has(name) || before.endsWith(' call ')) return text;
+        const command = `\`${commandsOfTools.get(name) ?? `heddle call ${name}`}\``;
+        return before === 'Call ' ? `Run ${command}` : command;
+      },
+    );
 }
 
 /** Reports a mistake in how a command was called. */
@@ -114,6 +117,6 @@ function printError(text: string, error: object): void {
   const { redactor, stderr } = invocation();
   const written = wantsJson()
     ? JSON.stringify(redactor.redactStrings(error))
-    : redactor.redact(`heddle: ${text.replaceAll('`heddle ', `\`${programName()} `)}`);
+    : redactor.redact(`heddle: ${withProgramName(text)}`);
   stderr.write(`${written}\n`);
 }

@@ -299,7 +299,7 @@ export class HostedBoard {
           service: () => client,
           maxResultChars,
           // People on the board have no terminal.
-          commandFlags: new Map(),
+          terminal: { program: 'heddle', flags: new Map() },
           tools,
           log,
           redactor,

@@ -76,15 +76,15 @@ const maxNoteChars = 1024;
 /**
  * Stores judgements and notes as those of their annotators, and scores as those of their scorers. A queue gets the fields that
  * the target or the judgements name. What is stored already is not stored again. Needs a write transaction.
- * @returns the number of judgements, notes and scores that were added.
+ * @returns the number of judgements, notes and scores that were added, and the names of the fields that the queue got.
  * @throws HeddleError `invalid_arguments` for a value that does not fit a field that the queue has.
  */
 export async function addFeedback(
   transaction: Transaction,
   list: readonly NewFeedback[],
   target: FeedbackTarget,
-): Promise<number> {
-  const fields = await ensureFields(transaction, list, target);
+): Promise<{ added: number; newFields: string[] }> {
+  const { fields, newFields } = await ensureFields(transaction, list, target);
   const scorers = new Map<string, string>();
   const scorerOf = async (scorer: string): Promise<string> => {
     const name = objectNameOf(scorer);
@@ -128,7 +128,7 @@ export async function addFeedback(
     }
     added += await insertMissing(transaction, rows, target.projectId);
   }
-  return added;
+  return { added, newFields };
 }
 
 const callsPerBatch = 200;
@@ -213,12 +213,12 @@ interface StoredField {
   schema: Record<string, unknown>;
 }
 
-/** Returns the fields of the queue by their names, after those were added that the target or the judgements name. */
+/** Returns the fields of the queue by their names, after those were added that the target or the judgements name: the new ones. */
 async function ensureFields(
   transaction: Transaction,
   list: readonly NewFeedback[],
   target: FeedbackTarget,
-): Promise<Map<string, StoredField>> {
+): Promise<{ fields: Map<string, StoredField>; newFields: string[] }> {
   const { projectId, queueId } = target;
   const queue = (await findQueue(transaction, projectId, queueId))!;
   const references = JSON.parse(queue.scorer_refs) as string[];
@@ -234,7 +234,7 @@ async function ensureFields(
     const { field_schema } = JSON.parse(found?.content ?? '{}') as { field_schema?: Record<string, unknown> };
     if (field_schema) fields.set(reference.name, { name: reference.name, reference: text, schema: field_schema });
   }
-  const count = references.length;
+  const newFields: string[] = [];
   const add = async (written: string, field_schema: Record<string, unknown>): Promise<void> => {
     const name = objectNameOf(written);
     const content = { name, field_schema, ...(name !== written && { description: written }) };
@@ -247,13 +247,16 @@ async function ensureFields(
         'Leave out --field for it, or choose another name or queue.',
       );
     }
-    if (!before) references.push(reference);
+    if (!before) {
+      references.push(reference);
+      newFields.push(name);
+    }
     fields.set(name, { name, reference, schema: field_schema });
   };
   for (const { name, field_schema } of target.fields ?? []) await add(name, field_schema);
   for (const [name, values] of valuesByField(list))
     if (!fields.has(objectNameOf(name))) await add(name, schemaOf(values));
-  if (references.length > count) {
+  if (newFields.length > 0) {
     await transaction
       .updateTable('queues')
       .set({ scorer_refs: JSON.stringify(references), updated_at: new Date().toISOString() })
@@ -261,7 +264,7 @@ async function ensureFields(
       .where('id', '=', queueId)
       .execute();
   }
-  return fields;
+  return { fields, newFields };
 }
 
 function valuesByField(list: readonly NewFeedback[]): Map<string, Set<unknown>> {

@@ -78,6 +78,8 @@ export interface FileImportResult extends ImportResult {
   unknownCalls?: number;
   /** The names of the queues that the project had before, if the queue is new. */
   otherQueues?: string[];
+  /** The names of the fields that a queue got which the project had before. */
+  newFields?: string[];
 }
 
 const queueIdOrName = z
@@ -109,12 +111,12 @@ export async function importItems(
     await addSteps(transaction, steps, target.projectId);
     const result = await addItems(transaction, items, target);
     const known = await onKnownCalls(transaction, feedback, target);
-    const added = await addFeedback(transaction, known, target);
+    const { added, newFields } = await addFeedback(transaction, known, target);
     await completeJudged(transaction, states, known, target);
     return {
       ...result,
       ...(feedback.length > 0 && { feedback: added, unknownCalls: feedback.length - known.length }),
-      ...(otherQueues && { otherQueues }),
+      ...(otherQueues ? { otherQueues } : newFields.length > 0 && { newFields }),
     };
   });
 }

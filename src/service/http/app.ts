@@ -92,13 +92,18 @@ function refuseMethod(context: Context, methods: string[]): Response {
 async function checkHealth({ database, log }: AppOptions): Promise<Response> {
   try {
     const schema = await database.read(storedDigest);
-    if (schema === schemaDigest) return Response.json({ status: 'ok', version, build, schema });
+    if (schema === schemaDigest) return healthResponse(200, { status: 'ok', version, build, schema });
     const reason = 'Another version of heddle has changed the schema of the data';
-    return Response.json({ status: 'unavailable', reason, version, build, schema }, { status: 503 });
+    return healthResponse(503, { status: 'unavailable', reason, version, build, schema });
   } catch (error) {
     log('error', 'health check failed', { error: String(error) });
-    return Response.json({ status: 'unavailable', reason: 'The database cannot be read' }, { status: 503 });
+    return healthResponse(503, { status: 'unavailable', reason: 'The database cannot be read' });
   }
+}
+
+/** Returns a response that ends its line in a terminal, where people ask for it. */
+function healthResponse(status: number, health: object): Response {
+  return new Response(`${JSON.stringify(health)}\n`, { status, headers: { 'content-type': 'application/json' } });
 }
 
 // `path` is the value of `{path*}`; every other parameter is one segment.

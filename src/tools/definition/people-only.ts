@@ -32,7 +32,7 @@ const topics: readonly Topic[] = [
   {
     words: ['import', 'upload', 'ingest', 'file'],
     advice: (call) =>
-      `No tool reads files: the user can run ${terminalCommand(['heddle import', 'FILE', '--queue', 'NAME'], queueFlags, call)}.`,
+      `No tool reads files: the user can run ${terminalCommand(['import', 'FILE', '--queue', 'NAME'], queueFlags, call)}.`,
   },
   {
     words: ['export', 'csv', 'tsv', 'xlsx', 'excel', 'spreadsheet', 'jsonl', 'download', 'save'],
@@ -42,7 +42,7 @@ const topics: readonly Topic[] = [
     words: ['backup', 'backups', 'dump', 'snapshot', 'restore'],
     advice: (call) =>
       call.isEmbedded
-        ? `No tool backs data up: the user can run ${terminalCommand(['heddle service backup', 'FILE'], serviceDataFlags, call)}, and restore it with ${terminalCommand(['heddle service restore', 'FILE'], serviceDataFlags, call)}.`
+        ? `No tool backs data up: the user can run ${terminalCommand(['service backup', 'FILE'], serviceDataFlags, call)}, and restore it with ${terminalCommand(['service restore', 'FILE'], serviceDataFlags, call)}.`
         : 'No tool and no command backs up this service: its operator does.',
   },
   {
@@ -69,11 +69,11 @@ const topics: readonly Topic[] = [
     words: ['delete', 'deleted', 'remove', 'removed', 'drop', 'purge', 'erase', 'destroy', 'archive', 'clear', 'reset'],
     advice: (call) => {
       const all = call.isEmbedded
-        ? `; the user can set all data aside with ${terminalCommand(['heddle service reset'], serviceDataFlags, call)}`
+        ? `; the user can set all data aside with ${terminalCommand(['service reset'], serviceDataFlags, call)}`
         : '; the user can on the pages of the service';
       const queues = call.offersTool('update_queue')
         ? 'update_queue removes items and deletes queues'
-        : `The user can delete a queue with ${terminalCommand(['heddle queue delete', call.queueId ?? 'QUEUE'], queueFlags, call)}`;
+        : `The user can delete a queue with ${terminalCommand(['queue delete', call.queueId ?? 'QUEUE'], queueFlags, call)}`;
       return `${queues}. No tool deletes recorded calls or stored objects${all}.`;
     },
   },
@@ -81,28 +81,28 @@ const topics: readonly Topic[] = [
     words: ['copy', 'migrate', 'transfer', 'sync', 'clone'],
     advice: (call) =>
       call.isEmbedded
-        ? `No tool copies projects: the user can run ${terminalCommand(['heddle service copy', '--to', 'PROFILE'], [...serviceDataFlags, '--project'], call)}.`
+        ? `No tool copies projects: the user can run ${terminalCommand(['service copy', '--to', 'PROFILE'], [...serviceDataFlags, '--project'], call)}.`
         : 'No tool and no command copies projects of this service.',
   },
   {
     words: ['login', 'logout', 'authenticate', 'credentials', 'connect'],
     advice: (call) =>
-      `No tool changes credentials: the user can run ${terminalCommand(['heddle login'], ['--profile'], call)}.`,
+      `No tool changes credentials: the user can run ${terminalCommand(['login'], ['--profile'], call)}.`,
   },
 ];
 
 function accountAdvice(call: PeopleOnlyCall): string {
   return call.isEmbedded
-    ? `No tool manages accounts: the user can run ${terminalCommand(['heddle service add-user', 'NAME', 'PROJECT'], serviceDataFlags, call)}, and then ${terminalCommand(['heddle service start'], serviceDataFlags, call)} for others to connect to.`
+    ? `No tool manages accounts: the user can run ${terminalCommand(['service add-user', 'NAME', 'PROJECT'], serviceDataFlags, call)}, and then ${terminalCommand(['service start'], serviceDataFlags, call)} for others to connect to.`
     : 'No tool manages accounts: the operator of the service does, with `heddle service add-user` if it is one of heddle.';
 }
 
 function exportAdvice(call: PeopleOnlyCall, asked: ReadonlySet<string>): string {
   const isOf = (...words: string[]) => words.some((word) => asked.has(word) || wordsOf(call.tool ?? '').has(word));
-  const printed = (tool: string) => terminalCommand(['heddle call', tool, 'ARGUMENTS'], queueFlags, call);
+  const printed = (tool: string) => terminalCommand(['call', tool, 'ARGUMENTS'], queueFlags, call);
   if (isOf('run', 'runs', 'evaluation', 'evaluations')) {
     const form = ['--format', 'csv', '--out', 'rows.csv'];
-    return `the user can run ${terminalCommand(['heddle evaluation export', 'RUN', ...form], queueFlags, call)}.`;
+    return `the user can run ${terminalCommand(['evaluation export', 'RUN', ...form], queueFlags, call)}.`;
   }
   if (isOf('call', 'calls')) {
     return `the user can run ${printed('query_calls')}, which prints JSON. For CSV, add the calls to a queue (add_queue_items), which the user exports with ${exportCommand(call)}.`;
@@ -114,13 +114,13 @@ function exportAdvice(call: PeopleOnlyCall, asked: ReadonlySet<string>): string 
 
 /** Returns the command that opens the board of a queue, whose id is QUEUE if the call names none. */
 export function boardCommand(call: QueueTarget): string {
-  return terminalCommand(['heddle board', call.queueId ?? 'QUEUE'], queueFlags, call);
+  return terminalCommand(['board', call.queueId ?? 'QUEUE'], queueFlags, call);
 }
 
 /** Returns the command that saves the judgements of a queue, whose id is QUEUE if the call names none. */
 export function exportCommand(call: QueueTarget): string {
   const form = ['--format', 'csv', '--wide', '--values', '--out', 'judgements.csv'];
-  return terminalCommand(['heddle queue export', call.queueId ?? 'QUEUE', ...form], queueFlags, call);
+  return terminalCommand(['queue export', call.queueId ?? 'QUEUE', ...form], queueFlags, call);
 }
 
 /** Returns how people do what one of the names asks for and no tool does; undefined if that is nothing known. */

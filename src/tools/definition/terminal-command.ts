@@ -1,8 +1,10 @@
-/**
- * The flags that a command of the user needs to reach what this process uses, by their names, like `--project`. Values of a
- * profile and defaults need none.
- */
-export type CommandFlags = ReadonlyMap<string, string>;
+/** How a command in the user's terminal reaches what this process uses. */
+export interface TerminalAccess {
+  /** What the user types before the command: `heddle` if it is installed. */
+  program: string;
+  /** The flags that the command needs, by their names, like `--project`. Values of a profile and defaults need none. */
+  flags: ReadonlyMap<string, string>;
+}
 
 /** The flags that commands for queues take, and those for the data of the embedded service as a whole. */
 export const queueFlags = ['--profile', '--base-url', '--data-dir', '--project'];
@@ -10,7 +12,7 @@ export const serviceDataFlags = ['--profile', '--data-dir'];
 
 /** What commands for the user depend on. */
 export interface CommandTarget {
-  flags: CommandFlags;
+  terminal: TerminalAccess;
   /** Project of calls that name none. */
   project: string | undefined;
   /** Project that the call names. */
@@ -21,15 +23,20 @@ export interface CommandTarget {
 export function terminalCommand(
   [command, ...args]: readonly [string, ...string[]],
   taken: readonly string[],
-  { flags, project, calledProject = project }: CommandTarget,
+  { terminal, project, calledProject = project }: CommandTarget,
 ): string {
-  const needed = new Map(flags);
+  const needed = new Map(terminal.flags);
   if (calledProject !== undefined && calledProject !== project) needed.set('--project', calledProject);
   const words = taken.flatMap((flag) => {
     const value = needed.get(flag);
     return value === undefined ? [] : [flag, value];
   });
-  return `\`${[command, ...[...args, ...words].map(shellWord)].join(' ')}\``;
+  return `\`${[terminal.program, command, ...[...args, ...words].map(shellWord)].join(' ')}\``;
+}
+
+/** Returns a text whose commands begin as the user types them. */
+export function withProgram(text: string, program: string): string {
+  return text.replaceAll('`heddle ', `\`${program} `);
 }
 
 /** Quotes a word for a shell unless it is plain. */

@@ -3,14 +3,13 @@ import type { EndpointName } from '../../contract/endpoints.ts';
 import { projectId } from '../../contract/identifiers.ts';
 import { HeddleError } from '../../core/errors.ts';
 import type { CallContext } from '../../records/call-context.ts';
-import type { CommandFlags } from './terminal-command.ts';
+import type { TerminalAccess } from './terminal-command.ts';
 
 /** The environment in which a tool runs. */
 export interface ToolContext extends CallContext {
   /** Project for tool calls that name none. */
   project?: string;
-  /** Flags that commands for the user need. */
-  commandFlags: CommandFlags;
+  terminal: TerminalAccess;
   /** Returns whether the user offers a tool of this name. */
   offersTool: (name: string) => boolean;
   /**

@@ -58,13 +58,17 @@ describe.skipIf(!hasChromium)('disputes on the board', () => {
     await page.keyboard.press('n');
     await page.keyboard.type('Not decided yet.');
     await page.keyboard.press('Escape');
-    await page.getByRole('button', { name: 'Settle 1 item' }).click();
+    await page.getByRole('button', { name: 'Write 1 item' }).click();
     await says(page, '1 item written. Choose a value for the reason of item 2.');
     await card.first().focus();
     await page.keyboard.press('1');
     await page.locator('select').first().selectOption('todo');
     await says(page, 'Write your decisions first.');
-    await page.getByRole('button', { name: 'Settle 1 item' }).click();
+    // What is kept of a dispute is announced in the list with which the board opens.
+    await page.reload();
+    await says(page, 'What you decided about 1 dispute is not written: choose Disputes.');
+    await page.locator('select').first().selectOption('disputes');
+    await page.getByRole('button', { name: 'Write 1 item' }).click();
     await says(page, '1 item written.');
 
     const query = {

@@ -163,5 +163,14 @@ describe.skipIf(!hasChromium)('heddle service start --board in a browser', () =>
     await page.locator('a').filter({ hasText: 'team/other' }).click();
     await page.locator('h1').filter({ hasText: 'more' }).waitFor();
     expect(page.url()).toBe(`${url}/board/?project=team%2Fother`);
+    // In place of the queues of a project that the person may not see, the page says what to do.
+    await page.goto(`${url}/board/?project=team/secret`);
+    await page.getByRole('heading', { name: 'You do not see this project' }).waitFor();
+    expect(await page.locator('.panel').innerText()).toContain(
+      'Ask whoever sent you the address to give your account access, or go to your own project.',
+    );
+    expect(await accessibilityFindings(page)).toEqual([]);
+    await page.getByRole('link', { name: 'go to your own project' }).click();
+    await says(page, '9 items to judge.');
   });
 });

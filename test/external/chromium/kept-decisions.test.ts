@@ -133,6 +133,36 @@ describe.skipIf(!hasChromium)('what is decided on the board and not written', ()
     ).toBe(0);
   });
 
+  it('leads back to an item that lacks a value, also after a click on List', async () => {
+    const environment = await importCalls(3);
+    const fields = ['helpful', 'polite'].map((name) => ({ name, type: 'boolean' }));
+    const queue_id = await createQueue(3, fields, environment);
+    const page = await openTab(await openContext(), (await startBoard([queue_id], environment)).url);
+    await says(page, '3 items to judge.');
+    await page.keyboard.press('1');
+    await page.reload();
+    await says(page, 'Restored what you decided about 1 item and did not write.');
+    expect(await page.locator('article h2').innerText()).toBe('1 of 3 to do');
+    await page.keyboard.press('1');
+    for (const name of ['List', 'One at a time', 'List']) await page.getByRole('button', { name }).click();
+    await page.keyboard.press('Enter');
+    await says(page, '1 item written.');
+    expect(await page.locator('article').count()).toBe(3);
+    for (let n = 0; n < 2; n += 1) {
+      await page
+        .locator('article')
+        .nth(n + 1)
+        .focus();
+      await page.keyboard.press('1');
+      await page.keyboard.press('1');
+    }
+    await says(page, 'This was the last item. Press Enter to write 2 items.');
+    // Also where no item is the current one.
+    await page.getByRole('button', { name: 'One at a time' }).click();
+    await page.keyboard.press('Enter');
+    await says(page, '2 items written.');
+  });
+
   it('is what was meant, with four fields an item and 30 ms between the keys', async () => {
     const environment = await importCalls(55);
     const fields = [

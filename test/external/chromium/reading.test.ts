@@ -200,7 +200,9 @@ describe.skipIf(!hasChromium)('the review board as a page to read', () => {
     await says(page, '5 items written.');
     expect(await page.locator('.end h2').innerText()).toBe('All 5 done');
     expect(await page.locator('.end').innerText()).toContain('Your judgements are stored under');
-    expect(await page.locator('.end code').innerText()).toMatch(/^heddle queue export .* --out judgements\.csv/);
+    expect(await page.locator('.end code').innerText()).toMatch(
+      /^node dist\/heddle\.js queue export .* --out judgements\.csv/,
+    );
     expect(await accessibilityFindings(page)).toEqual([]);
     await page.getByRole('button', { name: 'Choose another queue' }).click();
     await says(page, 'Choose a queue.');

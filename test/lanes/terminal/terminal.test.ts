@@ -17,9 +17,11 @@ const plain = (screen: string): string => stripVTControlCharacters(screen).repla
 
 describe.skipIf(!hasTerminal)('heddle at a terminal', () => {
   it('says what it waits for, and names setup, demo and --help', async () => {
-    const { screen } = await converse([], emptyHome(temporaryFolder()), [['heddle --help', controlC]]);
+    const { screen } = await converse([], emptyHome(temporaryFolder()), [['heddle.js --help', controlC]]);
     expect(screen).toContain('waits for a client to start talking');
-    expect(screen).toContain('`heddle setup CLIENT` adds it to a client, `heddle demo` shows what it does');
+    expect(screen).toContain(
+      '`node dist/heddle.js setup CLIENT` adds it to a client, `node dist/heddle.js demo` shows what it does',
+    );
   });
 
   it('prints nothing when a client starts it', async () => {
@@ -29,7 +31,9 @@ describe.skipIf(!hasTerminal)('heddle at a terminal', () => {
   it('tells how a client connects to a server over HTTP, without its token', async () => {
     const environment = emptyHome(temporaryFolder(), { HEDDLE_HTTP_TOKEN: 'correct-horse-battery' });
     const { screen } = await converse(['serve', '--http', '--port', '0'], environment, [['Ctrl-C ends it.', controlC]]);
-    expect(screen).toMatch(/Connect a client with `heddle setup CLIENT --url http:\/\/127\.0\.0\.1:\d+\/mcp`\./);
+    expect(screen).toMatch(
+      /Connect a client with `node dist\/heddle\.js setup CLIENT --url http:\/\/127\.0\.0\.1:\d+\/mcp`\./,
+    );
     expect(screen).toContain('Clients send the header `Authorization: Bearer TOKEN`');
     expect(screen).not.toContain('correct-horse');
   });
@@ -148,7 +152,7 @@ describe('heddle demo', () => {
       '5. Count what was judged, by field and by state.',
     ]);
     expect(screen).toContain(
-      'Judge the rest yourself: `node dist/heddle.js board support-triage --project demo/support`. All steps: `node dist/heddle.js demo --all`.',
+      'Judge the sample yourself, in data that stays: `node dist/heddle.js board support-triage --project demo/support`. All steps: `node dist/heddle.js demo --all`.',
     );
   });
 

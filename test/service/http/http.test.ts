@@ -20,6 +20,12 @@ describe('embedded service over HTTP', () => {
     });
   });
 
+  it('ends the line of /health, which people ask for in a terminal', async () => {
+    const response = await fetch(`${service.running.url}/health`);
+    expect(await response.text()).toMatch(/^\{"status":"ok",.*\}\n$/);
+    expect(response.headers.get('content-type')).toBe('application/json');
+  });
+
   it('keeps idle connections for 75 seconds and announces it', async () => {
     const { headers } = await service.send('GET', '/health', undefined);
     expect(headers.get('keep-alive')).toBe('timeout=75');

@@ -17,6 +17,8 @@ interface Session {
 export class HostedConnection {
   /** The projects that the person sees besides the one that is shown. */
   otherProjects: readonly string[] = [];
+  /** True if the person may not see the project that the address names. */
+  isRefused = false;
   #account: string | undefined;
   #isConnected = false;
 
@@ -38,6 +40,7 @@ export class HostedConnection {
       setInterval(() => void this.#check(events), checkMs);
     };
     start().catch(({ code, message }: ToolFailure) => {
+      this.isRefused = code === 'refused';
       if (code === 'logged_out') location.replace(`login${location.search}`);
       else events.failed(message || 'The server does not answer. Try again later.');
     });

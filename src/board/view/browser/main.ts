@@ -7,14 +7,14 @@ import { BrowserBoard } from './browser-board.ts';
 import { HostedConnection } from './hosted-connection.ts';
 import { PersonBar } from './person-bar.ts';
 import { ProgressTable } from './progress-table.ts';
-import { queueTable } from './queue-table.ts';
+import { queueTable, refusal } from './queue-table.ts';
 
 // A command on this machine serves the page at the root.
 const connection = location.pathname.startsWith('/board') ? new HostedConnection() : undefined;
 
 function page(board: Board): ComponentChild[] {
   const { page, queues } = board.state;
-  const choice = !page && queues && queueTable(board, queues);
+  const choice = connection?.isRefused ? refusal() : !page && queues && queueTable(board, queues);
   return [
     connection && h(PersonBar, { board, connection }),
     ...boardPage(board, { brand: brand(), choice, tools: page && h(ProgressTable, { board }) }),

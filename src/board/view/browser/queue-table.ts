@@ -5,6 +5,22 @@ import { toDoOf } from '../review/review-state.ts';
 import { button } from '../shared/button.ts';
 import { plainText } from '../shared/visible-text.ts';
 
+/** Says in place of the queues that the person may not see them. */
+export function refusal(): ComponentChild {
+  return h(
+    'section',
+    { class: 'panel' },
+    h('h2', {}, 'You do not see this project'),
+    h(
+      'p',
+      {},
+      'Ask whoever sent you the address to give your account access, or ',
+      h('a', { href: '?' }, 'go to your own project'),
+      '.',
+    ),
+  );
+}
+
 /** Draws the queues among which a person chooses, with what remains in each. */
 export function queueTable(board: Board, queues: readonly QueueSummary[]): ComponentChild {
   if (queues.length === 0) {

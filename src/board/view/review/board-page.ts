@@ -179,11 +179,10 @@ function feed(board: Board): ComponentChild {
 }
 
 function footer(board: Board): ComponentChild {
-  const { isWriting, isAsking, kind } = board.state;
+  const { isWriting, isAsking } = board.state;
   const count = stagedCards(board.state).length;
   const items = countOf(count, 'item');
-  const verb = isAsking ? 'Really write' : kind === 'disputes' ? 'Settle' : 'Write';
-  const label = isWriting ? `Writing ${items} …` : `${verb} ${items}`;
+  const label = isWriting ? `Writing ${items} …` : `${isAsking ? 'Really write' : 'Write'} ${items}`;
   const attributes = { class: 'primary', 'aria-disabled': isWriting || undefined };
   return h(
     'footer',

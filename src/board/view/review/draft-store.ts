@@ -14,6 +14,8 @@ export class DraftStore {
   isKeeping: boolean;
   readonly #storage: Storage | undefined;
   #scope = '';
+  /** Scope of what is decided about disputes. */
+  #goldScope = '';
   /** Drafts as they were last read or written, by item. */
   readonly #known = new Map<string, Draft>();
 
@@ -28,10 +30,12 @@ export class DraftStore {
     const name = account ?? this.#storage?.getItem(accountPrefix + queue) ?? '';
     // What settles a dispute is no judgement of the same item.
     const kind = filter.disagreement ? ['gold'] : [];
-    const scope = `${prefix}${JSON.stringify([project_id, id, name, ...kind])} `;
+    const scopeOf = (...of: string[]): string => `${prefix}${JSON.stringify([project_id, id, ...of])} `;
+    const scope = scopeOf(name, ...kind);
+    this.#goldScope = scopeOf(name, 'gold');
     if (account !== undefined) this.#set(accountPrefix + queue, account);
     if (scope === this.#scope) return;
-    const unnamed = `${prefix}${JSON.stringify([project_id, id, '', ...kind])} `;
+    const unnamed = scopeOf('', ...kind);
     this.#scope = scope;
     this.#known.clear();
     // Decisions made before the account was known are this account's.
@@ -48,6 +52,11 @@ export class DraftStore {
     const read = new Map(drafts.map(({ id, draft }) => [id, draft]));
     for (const [id, draft] of read) this.#known.set(id, draft);
     return read;
+  }
+
+  /** Returns the number of the kept drafts about disputes. */
+  countGold(): number {
+    return this.#keys(this.#goldScope).length;
   }
 
   /** Keeps the draft of an item, or drops it if nothing is decided. */

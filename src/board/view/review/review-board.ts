@@ -296,11 +296,12 @@ export class Board extends View<ReviewState> {
       this.announce('This browser has no room left to keep what is not written. Write now.');
   }
 
-  /** Shows the drafts that were kept, loads the pages with their items, and goes to the first item without a decision. */
+  /** Shows the drafts that were kept, loads the pages with their items, and goes to the first item that still lacks a decision or a value. */
   async #restore(): Promise<void> {
     const drafts = this.#store.read();
-    if (drafts.size === 0) return;
-    const { current } = this.state;
+    const { current, kind } = this.state;
+    const disputes = kind === 'disputes' ? 0 : this.#store.countGold();
+    if (drafts.size + disputes === 0) return;
     this.update(withRestored, drafts);
     const countMissing = (): number => [...drafts.keys()].filter((id) => !this.state.cards.has(id)).length;
     // What the person had claimed is on the first page.
@@ -315,15 +316,17 @@ export class Board extends View<ReviewState> {
     this.announce(
       [
         restored > 0 && `Restored what you decided about ${countOf(restored, 'item')} and did not write.`,
-        missing > 0 &&
-          `What you decided about ${countOf(missing, 'item')} of another list is not written: choose All items.`,
+        missing > 0 && notWritten(`${countOf(missing, 'item')} of another list`, 'All items'),
+        disputes > 0 && notWritten(countOf(disputes, 'dispute'), 'Disputes'),
       ]
         .filter(Boolean)
         .join(' '),
     );
     // The person may have gone on meanwhile.
     if (this.state.current !== current) return;
-    const next = [...this.state.cards.values()].findIndex(({ draft }) => isEmpty(draft));
+    const next = [...this.state.cards].findIndex(
+      ([id, { draft }]) => isEmpty(draft) || (!draft.state && !isSettled(this.state, id)),
+    );
     if (next === -1) this.#moveToEnd();
     else if (this.host.isChat) this.setCurrent([...this.state.cards.keys()][next]!);
     else this.#focusAt(next);
@@ -507,10 +510,10 @@ export class Board extends View<ReviewState> {
     this.#showCurrent();
   }
 
-  /** Gives the focus to the current card and shows it: in a list where it is, alone from its beginning. */
+  /** Gives the focus to the current card and shows it: in a list where it is, alone from its beginning; or to what Enter does at the end. */
   #showCurrent(): void {
     this.#loadCutValues();
-    const card = cardElement(this.state);
+    const card = cardElement(this.state) ?? document.querySelector<HTMLElement>('footer button');
     card?.focus({ preventScroll: true });
     card?.scrollIntoView({ block: this.state.isList || this.host.isChat ? 'nearest' : 'start' });
   }
@@ -684,6 +687,10 @@ export class Board extends View<ReviewState> {
     this.update((state) => cards.reduce((settled, card) => withResult(settled, card, resultOf(card)), state));
     return result;
   }
+}
+
+function notWritten(what: string, list: string): string {
+  return `What you decided about ${what} is not written: choose ${list}.`;
 }
 
 /** Returns the element of a card, by default the current one. */

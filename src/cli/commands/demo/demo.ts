@@ -17,7 +17,7 @@ import allSteps from './steps.json' with { type: 'json' };
 const connectStep = (program: string): string =>
   `\nNext: connect your own client with \`${program} setup CLIENT\`; docs/connect.md names the clients.`;
 const nextSteps = (program: string): string =>
-  `\nJudge the rest yourself: \`${program} board support-triage --project demo/support\`. All steps: \`${program} demo --all\`.${connectStep(program)}`;
+  `\nJudge the sample yourself, in data that stays: \`${program} board support-triage --project demo/support\`. All steps: \`${program} demo --all\`.${connectStep(program)}`;
 
 export function addDemo(program: Command): void {
   const demo = addOutputOptions(

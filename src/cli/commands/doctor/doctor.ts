@@ -13,7 +13,7 @@ import type { Credentials } from '../../../settings/secrets/credentials.ts';
 import { settingDefinitions, settingNames } from '../../../settings/settings.ts';
 import { ownServer } from '../../access/connect-to-server.ts';
 import { openSecretStore, readCredentials } from '../../access/secrets.ts';
-import { invocation } from '../../invocation.ts';
+import { invocation, withProgramName } from '../../invocation.ts';
 import { addOutputOptions, isForPeople, type OutputForm } from '../../terminal/output-form.ts';
 import { printJson, printLine } from '../../terminal/print.ts';
 import { hintForPeople } from '../../terminal/report-failure.ts';
@@ -80,7 +80,7 @@ const colors = { ok: 'green', warning: 'yellow', failure: 'red' } as const;
 
 function formatFinding({ check, state, message, advice }: Finding): string {
   const line = `${paint(colors[state], state.padEnd(7))}  ${check}: ${message}`;
-  return advice === undefined ? line : `${line}\n         ${advice}`;
+  return advice === undefined ? line : `${line}\n         ${withProgramName(advice)}`;
 }
 
 /** Runs all checks, from the configuration up to an MCP session. */

@@ -2,6 +2,7 @@ import { isJsonObject, type Members, objectOrEmpty } from '../../../core/json/js
 import { valueText } from '../../../core/json/value-text.ts';
 import type { ExportedTrial } from '../../../evaluations/exported-trials.ts';
 import { renderRuns, renderRunTable } from '../../../evaluations/render-runs.ts';
+import { scoreWords } from '../../../evaluations/result-words.ts';
 import { csvLine } from '../../../text/csv-line.ts';
 import type { Run } from './print-results.ts';
 
@@ -34,7 +35,15 @@ export async function* exportRun(
   if (form === 'html') yield { text: htmlHeadOf(run, [...names]), defused: 0 };
   else yield csvOf([[...names]]);
   for await (const trials of read()) {
-    yield format(trials.map(cellsOf).map((cells) => [...names].map((name) => cells.get(name) ?? '')));
+    yield format(
+      trials.map(cellsOf).map((cells) =>
+        [...names].map((name) => {
+          const cell = cells.get(name) ?? '';
+          // The page is for people; programs that read CSV take the values.
+          return form === 'html' && name.startsWith('scores.') ? scoreWords(cell) : cell;
+        }),
+      ),
+    );
   }
   if (form === 'html') yield { text: '</tbody>\n</table>\n</body>\n</html>\n', defused: 0 };
 }
@@ -95,7 +104,7 @@ function htmlRowsOf(rows: readonly (readonly unknown[])[]): ExportPart {
 }
 
 function htmlRowOf(cells: readonly string[], tag: string): string {
-  const attributeOf = (cell: string): string => (cell === 'false' ? ' class="failed"' : '');
+  const attributeOf = (cell: string): string => (cell === 'not passed' ? ' class="failed"' : '');
   return `<tr>${cells.map((cell) => `<${tag}${attributeOf(cell)}>${escapeHtml(cell)}</${tag}>`).join('')}</tr>`;
 }
 

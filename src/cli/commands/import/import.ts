@@ -128,6 +128,7 @@ async function importFile(command: Command, file: string, flags: ImportFlags): P
     feedback,
     unknownCalls = 0,
     otherQueues = [],
+    newFields = [],
   } = await withStore(command, (store) => store.importItems(lines, target)).finally(() => showProgress(''));
   const judged =
     feedback === undefined ? '' : `, ${pluralize(feedback, 'judgement')} or score${feedback === 1 ? '' : 's'}`;
@@ -136,6 +137,12 @@ async function importFile(command: Command, file: string, flags: ImportFlags): P
   if (otherQueues.length > 0) {
     const others = nearestSentence('others', target.queueId, otherQueues);
     invocation().stderr.write(escapeControls(`The queue ${target.queueId} is new. ${others}\n`));
+  }
+  if (newFields.length > 0) {
+    const noun = newFields.length === 1 ? 'a new field' : 'new fields';
+    invocation().stderr.write(
+      escapeControls(`The queue ${target.queueId} has ${noun} to judge: ${newFields.join(', ')}.\n`),
+    );
   }
   explainFile(facts, unknownCalls);
   explainJudging(command, target);
