@@ -48,11 +48,15 @@ export async function requireKnownNames(filter: ItemsFilter, queue: QueueAccess,
   if (judged_by !== undefined) requireAnnotator(judged_by, judgements, queue);
 }
 
-/** Throws `invalid_arguments` with the nearest ones for an id of no item and no call of the queue. */
-export async function requireKnownIds(ids: readonly string[], queue: QueueAccess): Promise<void> {
+/** Throws `invalid_arguments` with the nearest ones for an id of no item and no call of the queue; `path` is where the call has it. */
+export async function requireKnownIds(
+  ids: readonly string[],
+  queue: QueueAccess,
+  path: string | readonly string[] = ['filter', 'ids'],
+): Promise<void> {
   const [unknown] = (await itemsNamed(ids, queue)).unknown;
   if (unknown === undefined) return;
-  throw invalidArgument(['filter', 'ids'], {
+  throw invalidArgument(path, {
     fault: `Queue ${queue.id} has no item or call ${JSON.stringify(shortName(unknown))}`,
     hint: await nearestItems(unknown, queue),
   });

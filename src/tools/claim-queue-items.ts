@@ -78,17 +78,18 @@ Example: {"queue_id":"support-triage","n":5}`,
     const readAtMs = Date.now();
     const request = { n, minutes, reviewers_per_item, annotator, filter, order, release, prolong };
     const { items, held_until, free_at, released, hint } = await claimItems(request, queue);
+    const isFiltered = items.length === 0 && n > 0 && args.filter !== undefined;
     const readable = items.map(withReadableTimes);
     // A person sees the values on the board.
     const shown = by_user ? readable : await withCallValues(readable, project, maxValueChars, context);
     const selection = { ...itemFields, fields: undefined, known: Object.keys(queueItem.shape) };
     return {
       ...showRows(shown, selection),
-      ...(held_until !== undefined && { held_until }),
+      ...(held_until !== undefined && items.length > 0 && { held_until }),
       ...(free_at != null && { free_at }),
       ...(released !== undefined && { released }),
       as_of: rememberItems(queue, readAtMs, items),
-      ...(hint !== undefined && { hint }),
+      ...(hint !== undefined ? { hint } : isFiltered && { hint: 'The filter leaves out all others.' }),
     };
   },
 

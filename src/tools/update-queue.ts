@@ -4,7 +4,7 @@ import { assignees, type Queue, reviewersPerItem } from '../contract/queues.ts';
 import { HeddleError, invalidArgument } from '../core/errors.ts';
 import { removeItems } from '../queues/changes/remove-items.ts';
 import { byCall, judgementsOf, readFeedback } from '../queues/judgements.ts';
-import { nearestItems } from '../queues/known-names.ts';
+import { nearestItems, requireKnownIds } from '../queues/known-names.ts';
 import type { QueueAccess } from '../queues/queue-access.ts';
 import {
   type DefinedField,
@@ -161,6 +161,7 @@ async function changeQueue(
   if (renames) await refuseTakenName(name, access);
   refuseTakenFields(added, fields, access.id);
   const { items, unknown } = await itemsNamed(remove_items ?? [], access);
+  if (remove_items && items.length === 0) await requireKnownIds(remove_items, access, 'remove_items');
   if (!dry_run && !confirm) await askBeforeRemoval(items, queue, { ...context, ...access });
   let removed = items.length;
   if (!dry_run) {

@@ -65,6 +65,9 @@ describe('claim_queue_items', () => {
     const nothing = await embedded.bob.call('claim_queue_items', { queue_id });
     expect(nothing.items).toEqual([]);
     expect(nothing.text).toContain('No item wants your opinion now.');
+    const filtered = await embedded.bob.call('claim_queue_items', { queue_id, filter: { text: 'zebra' } });
+    expect(filtered).toMatchObject({ items: [], hint: 'The filter leaves out all others.' });
+    expect(filtered).not.toHaveProperty('held_until');
   });
 
   it('releases and prolongs', async () => {

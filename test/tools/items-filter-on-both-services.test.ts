@@ -283,8 +283,8 @@ describe.each(services)('corrections on $name', (service) => {
     expect(undone).toMatchObject({
       counts: { done: 1 },
       hint: service.name.includes('embedded')
-        ? 'States of the items: 1 is in_progress again; none can become unstarted again.'
-        : 'States of the items: 1 stays completed; none can become unstarted again.',
+        ? 'States of the items: 1 is in_progress again; what was begun cannot become unstarted again.'
+        : 'States of the items: 1 stays completed; what was begun cannot become unstarted again.',
     });
     expect(await service.feedbackOf(queue_id)).toEqual([]);
     expect((await change({ retract: ['*'] })).counts).toEqual({ unchanged: 1 });
@@ -328,11 +328,23 @@ describe.each(services)('corrections on $name', (service) => {
     const undo = { queue_id, filter: { judged_by: 'me' }, change: { retract: ['*'] } };
     const isEmbedded = service.name.includes('embedded');
     expect((await ada.call('update_queue_items', { ...undo, dry_run: true })).hint).toBe(
-      `States of the items: 1 would ${isEmbedded ? 'be in_progress again' : 'stay completed'}, 1 would stay in_progress, 1 would stay unstarted; none can become unstarted again.`,
+      `States of the items: 1 would ${isEmbedded ? 'be in_progress again' : 'stay completed'}, 1 would stay in_progress, 1 would stay unstarted; what was begun cannot become unstarted again.`,
     );
     expect((await ada.call('update_queue_items', undo)).hint).toBe(
-      `States of the items: 1 ${isEmbedded ? 'is in_progress again' : 'stays completed'}, 1 stays in_progress, 1 stays unstarted; none can become unstarted again.`,
+      `States of the items: 1 ${isEmbedded ? 'is in_progress again' : 'stays completed'}, 1 stays in_progress, 1 stays unstarted; what was begun cannot become unstarted again.`,
     );
+  });
+
+  it('says that judgements of the user stay when one withdraws only what is its own', async () => {
+    const { queue_id, ids } = await createQueue(service, ['call-2']);
+    const judged = { queue_id, by_user: true, items: [{ item_id: ids[0], judgements: { helpful: true } }] };
+    await ada.call('update_queue_items', judged);
+    const own = { queue_id, items: [{ item_id: ids[0], retract: ['helpful'] }] };
+    expect(await ada.call('update_queue_items', own)).toMatchObject({
+      counts: { unchanged: 1 },
+      hint: '1 judgement of the user stays: by_user withdraws them.',
+    });
+    expect((await ada.call('update_queue_items', { ...own, by_user: true })).counts).toEqual({ done: 1 });
   });
 
   it('says which judgements of its own stay beside one of the user', async () => {

@@ -235,13 +235,16 @@ describe.each(services)('on $name', (service) => {
     }
   });
 
-  it('update_queue_items says which item a call id belongs to', async () => {
+  it('update_queue_items takes the id of a call for its item, and refuses an item that is named twice', async () => {
     const { queue_id, ids } = await createQueue(service, ['call-0', 'call-1']);
     const items = [{ item_id: 'call-1', annotation_state: 'skipped' }];
-    const result = await call('update_queue_items', { queue_id, items });
-    expect(result.items).toMatchObject([
-      { result: 'refused', error: { code: 'not_found', hint: `That is a call id; its item is ${ids[1]}.` } },
-    ]);
+    expect(await call('update_queue_items', { queue_id, items })).toMatchObject({
+      items: [{ item_id: ids[1], result: 'done', annotation_state: 'skipped' }],
+    });
+    const twice = [...items, { item_id: ids[1], note: 'Again.' }];
+    expect((await call('update_queue_items', { queue_id, items: twice })).error.message).toBe(
+      `Nothing was changed: item ${ids[1]} appears twice, by its id and by its call.`,
+    );
   });
 
   it('pages past the end say how many match', async () => {

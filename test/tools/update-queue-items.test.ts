@@ -146,7 +146,7 @@ describe('update_queue_items', () => {
     expect(text).toContain('"loc":["arguments","items",2,"judgements","score"]');
   });
 
-  it('refuses single items with a reason and changes the others', async () => {
+  it('takes the id of a call for its item, refuses single items with a reason and changes the others', async () => {
     const { call } = await connectClient(await importNumberedQueue(4));
     const { items } = await call('query_queue_items', { queue_id: 'q' });
     const [a, b] = items.map(({ id }: Item) => id);
@@ -160,7 +160,7 @@ describe('update_queue_items', () => {
     });
     expect(result.items).toMatchObject([
       { item_id: a, result: 'done', annotation_state: 'completed' },
-      { result: 'refused', error: { code: 'not_found', hint: `That is a call id; its item is ${b}.` } },
+      { item_id: b, result: 'done', annotation_state: 'skipped' },
       { item_id: 'nowhere', result: 'refused', error: { code: 'not_found' } },
     ]);
     const back = await call('update_queue_items', {
@@ -189,7 +189,7 @@ describe('update_queue_items', () => {
     expect(judged.hint).toBe('Nobody has judged polite on 2 completed items.');
     expect(await change({ judgements: { polite: true }, annotation_state: 'completed' })).not.toHaveProperty('hint');
     expect((await change({ retract: ['polite'] })).hint).toBe(
-      'States of the items: 2 are in_progress again; none can become unstarted again.',
+      'States of the items: 2 are in_progress again; what was begun cannot become unstarted again.',
     );
   });
 

@@ -70,6 +70,10 @@ describe('update_queue', () => {
     expect(planned.text).toContain('No item: nowhere. The nearest items are call-0, call-1, call-2.');
     expect(planned.text).toContain('Nothing was changed (dry_run); this would be the result.');
     expect((await call('query_queue_items', queue)).items).toHaveLength(4);
+    expect((await call('update_queue', { ...queue, remove_items: ['nowhere'] })).error).toMatchObject({
+      code: 'invalid_arguments',
+      message: `Queue ${queue.queue_id} has no item or call "nowhere".`,
+    });
     const removed = await call('update_queue', { ...queue, remove_items });
     expect(removed).toMatchObject({ removed: 2, total_items: 2, unknown: ['nowhere'] });
     expect(removed.text).toContain('2 items, 2 removed; their calls and judgements stay.');

@@ -167,16 +167,15 @@ async function readListed(
   include_feedback: boolean,
 ): Promise<ItemsWithFeedback> {
   const ids = changes.flatMap(({ item_id }) => item_id ?? []);
-  const callIds = changes.flatMap(({ call_id }) => call_id ?? []);
-  const read: ItemsWithFeedback = { items: [], feedback: [] };
-  for (const { items, feedback } of [
-    await readItemsBy('id', ids, queue, include_feedback),
-    await readItemsBy('call_id', callIds, queue, include_feedback),
-  ]) {
-    read.items.push(...items);
-    read.feedback.push(...feedback);
-  }
-  return read;
+  const byId = await readItemsBy('id', ids, queue, include_feedback);
+  const found = new Set(byId.items.map(({ id }) => id));
+  // Whoever takes a call for its item means the item.
+  const callIds = [...changes.flatMap(({ call_id }) => call_id ?? []), ...ids.filter((id) => !found.has(id))];
+  const byCallId = await readItemsBy('call_id', callIds, queue, include_feedback);
+  return {
+    items: [...byId.items, ...byCallId.items.filter(({ id }) => !found.has(id))],
+    feedback: [...byId.feedback, ...byCallId.feedback],
+  };
 }
 
 /**
@@ -185,10 +184,12 @@ async function readListed(
  */
 function changesByItem(changes: readonly ListedChange[], items: readonly QueueItem[]): Map<string, ListedChange> {
   const idsByCall = new Map(items.map(({ id, call_id }) => [call_id, id]));
+  const known = new Set(items.map(({ id }) => id));
   const found = new Map<string, ListedChange>();
   for (const change of changes) {
-    const { item_id, call_id = '' } = change;
-    const id = item_id ?? idsByCall.get(call_id) ?? call_id;
+    const { item_id, call_id } = change;
+    const named = item_id ?? call_id ?? '';
+    const id = item_id !== undefined && known.has(item_id) ? item_id : (idsByCall.get(named) ?? named);
     if (found.has(id)) {
       const fault = `item ${id} appears twice, by its id and by its call`;
       throw invalidArgument('items', { consequence: 'Nothing was changed', fault, hint: 'Pass each item once.' });
@@ -208,6 +209,12 @@ function describeOutcome(updates: readonly Update[], queue: QueueAccess, isDryRu
       `Your own judgements stay beside those of the user, ${inFields.join(', ')}: to withdraw them, retract their fields without by_user.`,
     );
   }
+  const ofUser = updates.reduce((sum, update) => sum + (update.ofUser ?? 0), 0);
+  if (ofUser > 0) {
+    notes.push(
+      `${pluralize(ofUser, 'judgement')} of the user ${ofUser === 1 ? 'stays' : 'stay'}: by_user withdraws them.`,
+    );
+  }
   const isReopened = isDryRun ? (update: Update) => mayReopen(update, queue) : wasReopened;
   const undone = updates.filter(
     (update) => !update.error && (update.change.retract?.includes(everything) || isReopened(update)),
@@ -219,7 +226,7 @@ function describeOutcome(updates: readonly Update[], queue: QueueAccess, isDryRu
       if (state === 'again') return `${count} ${isDryRun ? 'would be' : isOne ? 'is' : 'are'} in_progress again`;
       return `${count} ${isDryRun ? 'would stay' : isOne ? 'stays' : 'stay'} ${state}`;
     });
-    notes.push(`States of the items: ${states.join(', ')}; none can become unstarted again.`);
+    notes.push(`States of the items: ${states.join(', ')}; what was begun cannot become unstarted again.`);
   }
   const unjudged = countEach(updates.flatMap(({ unjudged, error }) => (error ? [] : unjudged)));
   if (unjudged.size > 0) {
@@ -317,16 +324,11 @@ async function refuseUnknown(
   const knownIds = new Set(known.map(({ id }) => id));
   const unknownIds = [...changes.keys()].filter((id) => !knownIds.has(id));
   if (unknownIds.length === 0) return [];
-  const { items } = await readItemsBy('call_id', unknownIds, queue);
-  const itemsByCall = new Map(items.map((item) => [item.call_id, item]));
-  const [stranger, ...others] = unknownIds.filter((id) => !itemsByCall.has(id));
-  const nearest = stranger === undefined ? '' : await nearestItems(stranger, queue);
+  const hint = `Take ids from a page of the queue. ${await nearestItems(unknownIds[0]!, queue)}`;
   return unknownIds.map((item_id) => {
-    const item = itemsByCall.get(item_id);
-    const hint = item ? `That is a call id; its item is ${item.id}.` : `Take ids from a page of the queue. ${nearest}`;
     const named = changes.get(item_id)?.call_id === undefined ? 'item' : 'item of the call';
     // Several unknown ids get the same refusal, which a result states once.
-    const missing = !item && others.length > 0 ? 'item of this id' : `${named} ${item_id}`;
+    const missing = unknownIds.length > 1 ? 'item of this id' : `${named} ${item_id}`;
     const message = `Not changed: queue ${queue.id} has no ${missing}.`;
     return { item_id, result: 'refused', error: new HeddleError({ code: 'not_found', message, hint }) };
   });
