@@ -16,7 +16,7 @@ function renderRun(run: RunWithFigures): string {
     ...(model === undefined ? [] : [`model ${cell(model)}`]),
     ...(prompt === undefined ? [] : [`prompt ${escapeInvisible(JSON.stringify(prompt))}`]),
     ...(started_at === undefined ? [] : [`started ${cell(started_at)}`]),
-    ...usageWords(run),
+    ...usageWords(run).map(escapeInvisible),
   ].join(', ');
 }
 

@@ -55,14 +55,15 @@ export function statusWords({ status, completed, total }: RunWithFigures, format
 
 /** Returns what a run took. */
 export function usageWords(run: RunWithFigures, formats = plainFormats): string[] {
-  const { predictions, errors, tokens, cost, judge_tokens, judge_cost, latency_seconds } = run;
+  const { predictions, errors, tokens, cost, judge_tokens, judge_cost, unpriced_models, latency_seconds } = run;
   return [
     ...(predictions === undefined ? [] : [countWords(predictions, 'prediction', formats)]),
     ...(errors === undefined ? [] : [`${formats.number(errors)} of them failed`]),
     ...(tokens === undefined ? [] : [`${formats.number(tokens)} tokens`]),
-    ...(cost === undefined ? [] : [`cost ${formats.number(cost)}`]),
+    ...(cost === undefined ? [] : [`cost ${formats.number(cost)} USD`]),
     ...(judge_tokens === undefined ? [] : [`judges ${formats.number(judge_tokens)} tokens`]),
-    ...(judge_cost === undefined ? [] : [`judges cost ${formats.number(judge_cost)}`]),
+    ...(judge_cost === undefined ? [] : [`judges cost ${formats.number(judge_cost)} USD`]),
+    ...(unpriced_models === undefined ? [] : [`no price is known for ${unpriced_models.join(' and ')}`]),
     ...(latency_seconds === undefined ? [] : [`mean latency ${formats.number(latency_seconds)} s`]),
   ];
 }

@@ -70,9 +70,10 @@ export const runFigures = z.object({
   predictions: z.int(),
   errors: z.int().optional().describe('Predictions that failed.'),
   tokens: z.number().optional().describe('Of the model.'),
-  cost: z.number().optional(),
+  cost: z.number().optional().describe('USD.'),
   judge_tokens: z.number().optional(),
-  judge_cost: z.number().optional(),
+  judge_cost: z.number().optional().describe('USD.'),
+  unpriced_models: z.array(z.string()).optional().describe('Not in the costs.'),
   latency_seconds: z.number().optional().describe('Mean over the predictions for which it is known.'),
   scorers: z.array(scorerFigures),
 });
@@ -88,6 +89,7 @@ export type ScoredTrial = Pick<
   | 'total_cost'
   | 'judge_tokens'
   | 'judge_cost'
+  | 'unpriced_models'
   | 'model_latency_seconds'
 >;
 
@@ -161,6 +163,7 @@ export function figuresOf(rows: readonly (readonly ScoredTrial[])[], judges: Jud
     cost: sumOf(trials.flatMap(({ total_cost }) => total_cost ?? [])),
     judge_tokens: sumOf(trials.flatMap(({ judge_tokens }) => judge_tokens ?? [])),
     judge_cost: sumOf(trials.flatMap(({ judge_cost }) => judge_cost ?? [])),
+    unpriced_models: [...new Set(trials.flatMap(({ unpriced_models }) => unpriced_models ?? []))].sort(),
     latency_seconds: meanOf(trials.flatMap(({ model_latency_seconds }) => model_latency_seconds ?? [])),
     scorers,
   });
@@ -175,6 +178,7 @@ type SummarizedRun = Pick<
   | 'predict_total_cost'
   | 'judge_total_tokens'
   | 'judge_total_cost'
+  | 'unpriced_models'
   | 'scorer_stats'
   | 'row_count'
 >;
@@ -188,6 +192,7 @@ export function summarizedFigures(
     predict_total_cost,
     judge_total_tokens,
     judge_total_cost,
+    unpriced_models,
     scorer_stats,
     row_count,
   }: SummarizedRun,
@@ -227,6 +232,7 @@ export function summarizedFigures(
     cost: predict_total_cost,
     judge_tokens: judge_total_tokens,
     judge_cost: judge_total_cost,
+    unpriced_models,
     scorers,
   });
 }
@@ -238,13 +244,16 @@ interface Totals {
   cost: number | null | undefined;
   judge_tokens: number | null | undefined;
   judge_cost: number | null | undefined;
+  unpriced_models: readonly string[] | null | undefined;
   latency_seconds?: number | undefined;
   scorers: ScorerFigures[];
 }
 
 /** Rounds the figures of a run and leaves out those that are unknown. */
 function roundedFigures({ predictions, errors, latency_seconds, scorers, ...used }: Totals): RunFigures {
-  const { tokens, cost, judge_tokens, judge_cost } = used;
+  const { tokens, cost, judge_tokens, judge_cost, unpriced_models } = used;
+  // Without any price, no cost is shown that could be taken for the whole.
+  const isPartial = typeof (cost ?? judge_cost) === 'number' && unpriced_models?.length;
   return {
     predictions,
     ...(errors && { errors }),
@@ -252,6 +261,7 @@ function roundedFigures({ predictions, errors, latency_seconds, scorers, ...used
     ...(typeof cost === 'number' && { cost: Number(cost.toPrecision(6)) }),
     ...(typeof judge_tokens === 'number' && { judge_tokens }),
     ...(typeof judge_cost === 'number' && { judge_cost: Number(judge_cost.toPrecision(6)) }),
+    ...(isPartial && { unpriced_models: [...unpriced_models] }),
     ...(latency_seconds !== undefined && { latency_seconds: rounded(latency_seconds, 3) }),
     scorers: scorers.slice(0, maxScorers),
   };

@@ -52,7 +52,7 @@ function runRow(run: RunWithFigures, view: EvaluationView): ComponentChild {
       model !== undefined && h('div', {}, visibleText(model)),
       prompt !== undefined && h('div', { class: 'prompt' }, visibleText(prompt)),
     ],
-    [usageWords(run, formats).join(', ')],
+    [visibleText(usageWords(run, formats).join(', '))],
     [h('ul', {}, scores)],
   ];
   return h(
