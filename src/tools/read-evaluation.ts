@@ -32,7 +32,7 @@ import {
 import { figuresOf, type RunFigures } from '../evaluations/score-figures.ts';
 import { withSdkRuns } from '../evaluations/sdk-runs.ts';
 import { requireColumn, type Slice, slice, sliceRows } from '../evaluations/slice-rows.ts';
-import { cell, compactTable } from '../text/compact-table.ts';
+import { cell, compactTable, escapeInvisible } from '../text/compact-table.ts';
 import { shortName } from '../text/names.ts';
 import { pageMembers, pagePosition, pluralize, withFirstRows } from '../text/page.ts';
 import { renderAgreement } from '../text/render-agreement.ts';
@@ -151,7 +151,7 @@ Example: {"evaluation":"Support answers"}`,
         heading || `${pluralize(runs.length, 'run')} of ${total} from offset ${offset}, the newest first.${more}`,
         ...renderRuns(runs),
         ...renderRunTable(runs),
-        ...warnings.map(cell),
+        ...warnings.map(escapeInvisible),
       ].join('\n');
     }
     return [
@@ -161,7 +161,7 @@ Example: {"evaluation":"Support answers"}`,
       ...(note === undefined ? [] : [note]),
       ...agreement.map((entry) => renderAgreementWithColumn(entry, runs)),
       ...renderSlices(slices, runs),
-      ...warnings.map(cell),
+      ...warnings.map(escapeInvisible),
       ...(rows.length > 0
         ? [
             `${pluralize(rows.length, 'row')} of ${total} from offset ${offset}.${more}`,

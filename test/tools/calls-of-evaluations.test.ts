@@ -99,7 +99,10 @@ describe('a run', () => {
   it('uses the stored prompt whose name is the prompt, and says so', async () => {
     await call('create_prompt', { name: 'Kind answer', text: 'Answer kindly: {question}' });
     const dry = { ...evaluated, prompt: 'Kind answer', dry_run: true };
-    expect((await call('run_evaluation', dry)).warnings).toEqual([
+    const { text, warnings } = await call('run_evaluation', dry);
+    expect(text).toContain('2 of 3 rows: 2 requests to the model');
+    expect(text).toContain(`\n${warnings[0]}`);
+    expect(warnings).toEqual([
       expect.stringMatching(
         /^"Kind answer" is the stored prompt weave:\/\/\/demo\/support\/object\/kind_answer:\w+, which is used; pass messages to send these words themselves\.$/,
       ),

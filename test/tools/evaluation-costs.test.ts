@@ -51,4 +51,13 @@ describe('the cost of a run', () => {
     const { text: totals } = await call('query_calls', { totals: true, filter: { include_evaluations: true } });
     expect(totals).toMatch(/cost 2\.24 USD\. No price is known for judge\./);
   });
+
+  it('is limited by a budget, of which a dry run says whether it ends the run', async () => {
+    const { call } = await connect();
+    const dry = await call('run_evaluation', { ...run, budget: { requests: 5 }, dry_run: true });
+    expect(dry).toMatchObject({ status: 'dry_run', model_requests: 4, judge_requests: 4, budget: { requests: 5 } });
+    expect(dry.text).toContain('\nThe budget {"requests":5} ends the run before that.\n');
+    const enough = await call('run_evaluation', { ...run, budget: { requests: 8 }, dry_run: true });
+    expect(enough.text).toContain('\nThe budget {"requests":8} limits the run.\n');
+  });
 });
