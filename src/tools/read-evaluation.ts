@@ -116,6 +116,12 @@ Example: {"evaluation":"Support answers"}`,
     const recorded = { project, limit: maxListedRuns, service: context.service };
     const found = await withSdkRuns(listed, { input_refs: evaluations }, recorded);
     const runs = [...found].sort((a, b) => ((a.started_at ?? '') < (b.started_at ?? '') ? 1 : -1));
+    const [newest] = runs;
+    const { expected, only, slice_by } = args;
+    if (!compare && newest && (expected ?? only ?? slice_by) !== undefined) {
+      const results = await readRuns([newest], args, project, context);
+      return { ...results, note: `The newest of ${pluralize(runs.length, 'run')}; pass run_ids for others.` };
+    }
     if (!compare) return listRuns(runs, args, project, context);
     const finished = runs.filter(({ status }) => status !== 'running');
     // A run of a sample has other rows than a run of the whole.
