@@ -135,7 +135,11 @@ describe('a run', () => {
 describe('run_inference beside a model provider', () => {
   const messages = [{ role: 'user', content: 'Hello' }];
 
-  it('has heddle/echo, which the provider does not list', async () => {
+  it('has heddle/echo, which the provider does not list, and which is listed when it is named', async () => {
+    const idsOf = async (args: object): Promise<string[]> =>
+      (await call('list_objects', { kind: 'model', ...args })).objects.map(({ id }: { id: string }) => id);
+    expect(await idsOf({})).toEqual(['judge', 'small']);
+    expect(await idsOf({ name: 'heddle/echo' })).toEqual(['heddle/echo']);
     const asked = model.asked.length;
     expect((await call('run_inference', { model: 'heddle/echo', messages })).text).toContain('This is heddle/echo');
     const echoed = await call('run_evaluation', { ...evaluated, model: 'heddle/echo', sample: { n: 1 } });
