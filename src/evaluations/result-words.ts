@@ -1,4 +1,5 @@
 import { rounded } from '../core/statistics/rounded.ts';
+import { escapeInvisible } from '../text/compact-table.ts';
 import type { ScorerComparison } from './compare-runs.ts';
 import type { RunWithFigures } from './read-run-results.ts';
 import type { ScorerFigures } from './score-figures.ts';
@@ -73,7 +74,7 @@ export function usageWords(run: RunWithFigures, formats = plainFormats): string[
  * @param spread how the values are distributed, where no drawing shows it.
  */
 export function figureWords(figures: ScorerFigures, formats = plainFormats, spread = ''): string {
-  const { n, errors, pass_rate, mean, interval, flaky_rows, pass_at_k = [], judge, corrected } = figures;
+  const { n, errors, commonest_error: commonest, pass_rate, mean, interval, flaky_rows, pass_at_k = [], judge, corrected } = figures;
   const boundOf = (bound: number): string => formats.number(pass_rate === undefined ? bound : rounded(100 * bound, 1));
   const bounds = interval === undefined ? '' : ` (${interval.map(boundOf).join(' to ')})`;
   const figure =
@@ -84,6 +85,8 @@ export function figureWords(figures: ScorerFigures, formats = plainFormats, spre
         : n === 0 && errors === undefined
           ? 'applies to no row'
           : countWords(n, 'value', formats);
+  const because =
+    commonest === undefined ? '' : ` (${formats.number(commonest.n)} of them: ${escapeInvisible(commonest.error)})`;
   return [
     `${figure}${spread}`,
     ...(corrected === undefined
@@ -91,7 +94,7 @@ export function figureWords(figures: ScorerFigures, formats = plainFormats, spre
       : [`corrected ${formats.percent(corrected.rate)} (${corrected.interval.map(boundOf).join(' to ')})`]),
     ...pass_at_k.map(({ k, any, all }) => `pass@${k} ${formats.percent(any)}, pass^${k} ${formats.percent(all)}`),
     ...(flaky_rows === undefined ? [] : [countWords(flaky_rows, 'flaky row', formats)]),
-    ...(errors === undefined ? [] : [`${formats.number(errors)} without a score`]),
+    ...(errors === undefined ? [] : [`${formats.number(errors)} without a score${because}`]),
     ...(judge === undefined ? [] : [`judge: ${judge}`]),
   ].join(', ');
 }

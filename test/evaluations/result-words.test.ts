@@ -24,6 +24,10 @@ describe('figureWords', () => {
   it('tells a scorer that applies to no row from one without scores', () => {
     expect(figureWords({ scorer: 'a', n: 0 })).toBe('applies to no row');
     expect(figureWords({ scorer: 'a', n: 0, errors: 2 })).toBe('0 values, 2 without a score');
+    const commonest_error = { error: 'Not JSON:\n{', n: 1 };
+    expect(figureWords({ scorer: 'a', n: 0, errors: 2, commonest_error })).toBe(
+      '0 values, 2 without a score (1 of them: Not JSON:\\u000a{)',
+    );
   });
 });
 
