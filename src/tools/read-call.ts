@@ -58,7 +58,7 @@ Example: {"call_id":"support-0001","paths":["inputs.question","output.answer"]}`
     const ends = missing.map((path) => endOfPath(call, path));
     const members = Object.fromEntries(ends.map(({ at, members: names }) => [at, names]));
     // Each search looks at every path of the call.
-    const searched = missing.slice(0, maxSearched).map((path) => [path, nearestPaths(call, path)] as const);
+    const searched = missing.slice(0, maxSearched).map((path) => [path, nearestPaths([call], path)] as const);
     return { call_id, values, missing, members, nearest: Object.fromEntries(searched) };
   },
 
