@@ -74,7 +74,18 @@ export function usageWords(run: RunWithFigures, formats = plainFormats): string[
  * @param spread how the values are distributed, where no drawing shows it.
  */
 export function figureWords(figures: ScorerFigures, formats = plainFormats, spread = ''): string {
-  const { n, errors, commonest_error: commonest, pass_rate, mean, interval, flaky_rows, pass_at_k = [], judge, corrected } = figures;
+  const {
+    n,
+    errors,
+    commonest_error: commonest,
+    pass_rate,
+    mean,
+    interval,
+    flaky_rows,
+    pass_at_k = [],
+    judge,
+    corrected,
+  } = figures;
   const boundOf = (bound: number): string => formats.number(pass_rate === undefined ? bound : rounded(100 * bound, 1));
   const bounds = interval === undefined ? '' : ` (${interval.map(boundOf).join(' to ')})`;
   const figure =

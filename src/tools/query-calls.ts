@@ -219,7 +219,9 @@ async function checkSortValues(
     const calls = await newestMatching(matching, context);
     throw invalidArgument('sort_by', {
       fault: `No matching call has a value at ${JSON.stringify(shortName(path))}`,
-      hint: `The nearest paths are ${nearestPaths([greatest, ...calls], path).map(shortName).join(', ')}.`,
+      hint: `The nearest paths are ${nearestPaths([greatest, ...calls], path)
+        .map(shortName)
+        .join(', ')}.`,
     });
   }
 }

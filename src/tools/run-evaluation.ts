@@ -224,7 +224,14 @@ Example: {"evaluation":"Support answers","model":"heddle/echo","prompt":"Answer 
       ...(warnings.length > 0 && { warnings }),
     };
     if (dry_run) {
-      return { status: 'dry_run', evaluation_ref: found.reference, ...plan, ...(budget && { budget }), estimate, ...facts };
+      return {
+        status: 'dry_run',
+        evaluation_ref: found.reference,
+        ...plan,
+        ...(budget && { budget }),
+        estimate,
+        ...facts,
+      };
     }
     const requests = plan.model_requests + plan.judge_requests;
     if (!confirm && requests > maxUnconfirmedRequests) {

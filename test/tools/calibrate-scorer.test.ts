@@ -240,7 +240,10 @@ describe('results of a judge', () => {
       'The agreement of the judge with people could be chance, because the interval of κ does not lie above 0. Results of this scorer say that it is not calibrated.',
     );
     const figures = scoreOf(await evaluate(heddle));
-    expect(figures).toMatchObject({ judge: 'not calibrated, could be chance: κ -0.02 (-0.36 to 0.31), n 33', calibrated: false });
+    expect(figures).toMatchObject({
+      judge: 'not calibrated, could be chance: κ -0.02 (-0.36 to 0.31), n 33',
+      calibrated: false,
+    });
     expect(figures).not.toHaveProperty('corrected');
   });
 

@@ -36,7 +36,10 @@ describe('read_call', () => {
   });
 
   it('cuts a call that is too large, and keeps the end of a talk', async () => {
-    const messages = Array.from({ length: 40 }, (_, n) => ({ role: 'user', content: `Message ${n}: ${'x'.repeat(100)}` }));
+    const messages = Array.from({ length: 40 }, (_, n) => ({
+      role: 'user',
+      content: `Message ${n}: ${'x'.repeat(100)}`,
+    }));
     const environment = await importItems([
       {
         call_id: 'talk',

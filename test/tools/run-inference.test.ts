@@ -52,7 +52,11 @@ describe('run_inference', () => {
       expect(result.warnings).toEqual(warnings);
       expect(result.text).toContain(`\n${warnings[0]}`);
     }
-    const alone = { model: 'heddle/echo', messages: [{ role: 'user', content: 'Hello' }], template_vars: { tone: 'kind' } };
+    const alone = {
+      model: 'heddle/echo',
+      messages: [{ role: 'user', content: 'Hello' }],
+      template_vars: { tone: 'kind' },
+    };
     expect((await callTool('run_inference', alone)).warnings).toEqual([
       'Not used of template_vars: tone. The messages have no placeholders.',
     ]);

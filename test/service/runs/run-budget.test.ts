@@ -92,7 +92,9 @@ describe('a run with a budget', () => {
     expect((await setup.ended(await start({ requests: 3 }))).error).toContain('took 2 requests and 20 tokens,');
     await setup.post('/cost/create', { costs: { judge: price } });
     // The judge's score of the first row is kept.
-    expect((await setup.ended(await start({ requests: 5 }))).error).toContain('took 5 requests, 50 tokens and 0.5 USD,');
+    expect((await setup.ended(await start({ requests: 5 }))).error).toContain(
+      'took 5 requests, 50 tokens and 0.5 USD,',
+    );
   });
 
   it('ends before it takes more tokens', async () => {
