@@ -40,5 +40,6 @@ export function renderFigures(figures: ScorerFigures): string {
   const { pass_rate, values, quartiles } = figures;
   const counts = values?.map(([value, count]) => `${cell(value)}×${count}`).join(' ');
   const spread = counts ?? (quartiles && `least, quartiles, greatest ${quartiles.join(' ')}`);
-  return figureWords(figures, undefined, spread === undefined || pass_rate !== undefined ? '' : ` (${spread})`);
+  const words = figureWords(figures, undefined, spread === undefined || pass_rate !== undefined ? '' : ` (${spread})`);
+  return escapeInvisible(words);
 }

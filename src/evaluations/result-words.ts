@@ -1,5 +1,4 @@
 import { rounded } from '../core/statistics/rounded.ts';
-import { escapeInvisible } from '../text/compact-table.ts';
 import type { ScorerComparison } from './compare-runs.ts';
 import type { RunWithFigures } from './read-run-results.ts';
 import type { ScorerFigures } from './score-figures.ts';
@@ -96,8 +95,7 @@ export function figureWords(figures: ScorerFigures, formats = plainFormats, spre
         : n === 0 && errors === undefined
           ? 'applies to no row'
           : countWords(n, 'value', formats);
-  const because =
-    commonest === undefined ? '' : ` (${formats.number(commonest.n)} of them: ${escapeInvisible(commonest.error)})`;
+  const because = commonest === undefined ? '' : ` (${formats.number(commonest.n)} of them: ${commonest.error})`;
   return [
     `${figure}${spread}`,
     ...(corrected === undefined

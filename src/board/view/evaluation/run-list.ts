@@ -43,7 +43,7 @@ function runRow(run: RunWithFigures, view: EvaluationView): ComponentChild {
   };
   const open = button(name, () => view.openOther({ run_ids: [run_id] }), { 'aria-label': `Open the run ${name}` });
   const scores = scorers.map((figures) =>
-    h('li', {}, visibleText(figures.scorer), ` ${figureWords(figures, formats)}`),
+    h('li', {}, visibleText(`${figures.scorer} ${figureWords(figures, formats)}`)),
   );
   const cells: ComponentChild[][] = [
     [h('input', box)],
