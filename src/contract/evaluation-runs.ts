@@ -56,9 +56,14 @@ export const score = z.looseObject({
 });
 export type Score = z.infer<typeof score>;
 
+const unpricedModels = z
+  .array(z.string())
+  .nullish()
+  .describe('With include_costs: models of the prediction and its scores for which no price is stored.');
+
 /**
- * One prediction for a row, and its scores. `error`, `scorer_errors`, `judge_tokens` and `judge_cost` are extensions of the embedded
- * service.
+ * One prediction for a row, and its scores. `error`, `scorer_errors`, `judge_tokens`, `judge_cost` and `unpriced_models` are
+ * extensions of the embedded service.
  */
 export const evaluationTrial = z.looseObject({
   predict_and_score_call_id: z.string(),
@@ -70,6 +75,7 @@ export const evaluationTrial = z.looseObject({
   total_cost: z.number().nullish(),
   judge_tokens: z.number().nullish().describe('Tokens that the scorers used.'),
   judge_cost: z.number().nullish(),
+  unpriced_models: unpricedModels,
   scorer_call_ids: z.record(z.string(), z.string()).nullish(),
   error: z.string().nullish().describe('Why there is no prediction.'),
   scorer_errors: z.record(z.string(), z.string()).nullish().describe('Why scorers gave no score, by their names.'),
@@ -101,8 +107,8 @@ export const scorerStatistics = z.looseObject({
 export type ScorerStatistics = z.infer<typeof scorerStatistics>;
 
 /**
- * The summary of one run. `error_count`, `row_count`, `judge_total_tokens` and `judge_total_cost` are extensions of the embedded
- * service.
+ * The summary of one run. `error_count`, `row_count`, `judge_total_tokens`, `judge_total_cost` and `unpriced_models` are
+ * extensions of the embedded service.
  */
 export const evaluationSummary = z.looseObject({
   evaluation_call_id: z.string(),
@@ -112,6 +118,7 @@ export const evaluationSummary = z.looseObject({
   predict_total_cost: z.number().nullish(),
   judge_total_tokens: z.number().nullish().describe('Tokens that the scorers used.'),
   judge_total_cost: z.number().nullish(),
+  unpriced_models: unpricedModels,
   evaluation_ref: z.string().nullish(),
   model_ref: z.string().nullish(),
   display_name: z.string().nullish(),

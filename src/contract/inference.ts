@@ -4,6 +4,9 @@ import { endpoint, inferencePrefix, noProject } from './endpoint.ts';
 /** Id of the built-in model of the embedded service. It is there whenever it is named, also beside a model provider, which does not list it. */
 export const echoModel = 'heddle/echo';
 
+/** The entry of the built-in model in a list of models. */
+export const echoModelFacts = { id: echoModel, object: 'model', created: 0, owned_by: 'heddle' };
+
 const freeForm = z.record(z.string(), z.unknown());
 
 /** Request body of inference. Members that the interface does not name are passed on to the model provider. */

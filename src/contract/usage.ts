@@ -31,7 +31,7 @@ const operationTotals = z.looseObject({
   calls: z.int(),
   errors: z.int().optional().describe('Calls that failed.'),
   tokens: z.number().optional().describe('Absent if none of the calls tells.'),
-  cost: z.number().optional().describe('As far as prices are stored.'),
+  cost: z.number().optional().describe('USD, as far as prices are stored.'),
   latency_seconds: z.number().optional().describe('Mean of the calls that have ended.'),
   p95_latency_seconds: z.number().optional(),
 });

@@ -13,7 +13,7 @@ import { requireQueue } from '../queues/require-queue.ts';
 import { readValues } from '../records/read-objects.ts';
 import { readScorersOf } from './evaluation-plan.ts';
 import { nameInReference } from './find-evaluation.ts';
-import { type CalibrationFigures, calibrationFigures, judgeErrorsOf } from './judge-calibration.ts';
+import { type CalibrationFigures, calibrationFigures, couldBeChance, judgeErrorsOf } from './judge-calibration.ts';
 import type { JudgeStanding, JudgesOfRun } from './score-figures.ts';
 
 /** The class of the objects that hold what is known of a version of a judge. */
@@ -170,6 +170,7 @@ function standingOf({ figures, guidelines }: Calibration, current: string | unde
   if (current !== undefined && current !== guidelines) {
     return { calibrated: false, judge: `not calibrated since the guidelines changed; before, ${judge}` };
   }
+  if (couldBeChance(figures)) return { calibrated: false, judge: `not calibrated, could be chance: ${judge}` };
   const errors = judgeErrorsOf(figures);
   return { calibrated: true, judge, ...(errors && { errors }) };
 }

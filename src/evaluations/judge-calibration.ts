@@ -110,6 +110,16 @@ export function measureJudge(
   };
 }
 
+/** Returns whether the agreement of a judge with people could be chance: the interval of kappa does not lie above 0. */
+export function couldBeChance({
+  weighted_kappa,
+  kappa_interval,
+  weighted_kappa_interval,
+}: Pick<CalibrationFigures, 'weighted_kappa' | 'kappa_interval' | 'weighted_kappa_interval'>): boolean {
+  const interval = weighted_kappa === undefined ? kappa_interval : weighted_kappa_interval;
+  return interval !== undefined && interval[0] <= 0;
+}
+
 /** Returns the errors of a judge of yes and no, by which a rate can be corrected; undefined for any other judge. */
 export function judgeErrorsOf({
   sensitivity,

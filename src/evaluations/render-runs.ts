@@ -16,7 +16,7 @@ function renderRun(run: RunWithFigures): string {
     ...(model === undefined ? [] : [`model ${cell(model)}`]),
     ...(prompt === undefined ? [] : [`prompt ${escapeInvisible(JSON.stringify(prompt))}`]),
     ...(started_at === undefined ? [] : [`started ${cell(started_at)}`]),
-    ...usageWords(run),
+    ...usageWords(run).map(escapeInvisible),
   ].join(', ');
 }
 
@@ -40,5 +40,6 @@ export function renderFigures(figures: ScorerFigures): string {
   const { pass_rate, values, quartiles } = figures;
   const counts = values?.map(([value, count]) => `${cell(value)}×${count}`).join(' ');
   const spread = counts ?? (quartiles && `least, quartiles, greatest ${quartiles.join(' ')}`);
-  return figureWords(figures, undefined, spread === undefined || pass_rate !== undefined ? '' : ` (${spread})`);
+  const words = figureWords(figures, undefined, spread === undefined || pass_rate !== undefined ? '' : ` (${spread})`);
+  return escapeInvisible(words);
 }

@@ -55,14 +55,15 @@ export function statusWords({ status, completed, total }: RunWithFigures, format
 
 /** Returns what a run took. */
 export function usageWords(run: RunWithFigures, formats = plainFormats): string[] {
-  const { predictions, errors, tokens, cost, judge_tokens, judge_cost, latency_seconds } = run;
+  const { predictions, errors, tokens, cost, judge_tokens, judge_cost, unpriced_models, latency_seconds } = run;
   return [
     ...(predictions === undefined ? [] : [countWords(predictions, 'prediction', formats)]),
     ...(errors === undefined ? [] : [`${formats.number(errors)} of them failed`]),
     ...(tokens === undefined ? [] : [`${formats.number(tokens)} tokens`]),
-    ...(cost === undefined ? [] : [`cost ${formats.number(cost)}`]),
+    ...(cost === undefined ? [] : [`cost ${formats.number(cost)} USD`]),
     ...(judge_tokens === undefined ? [] : [`judges ${formats.number(judge_tokens)} tokens`]),
-    ...(judge_cost === undefined ? [] : [`judges cost ${formats.number(judge_cost)}`]),
+    ...(judge_cost === undefined ? [] : [`judges cost ${formats.number(judge_cost)} USD`]),
+    ...(unpriced_models === undefined ? [] : [`no price is known for ${unpriced_models.join(' and ')}`]),
     ...(latency_seconds === undefined ? [] : [`mean latency ${formats.number(latency_seconds)} s`]),
   ];
 }
@@ -72,7 +73,18 @@ export function usageWords(run: RunWithFigures, formats = plainFormats): string[
  * @param spread how the values are distributed, where no drawing shows it.
  */
 export function figureWords(figures: ScorerFigures, formats = plainFormats, spread = ''): string {
-  const { n, errors, pass_rate, mean, interval, flaky_rows, pass_at_k = [], judge, corrected } = figures;
+  const {
+    n,
+    errors,
+    commonest_error: commonest,
+    pass_rate,
+    mean,
+    interval,
+    flaky_rows,
+    pass_at_k = [],
+    judge,
+    corrected,
+  } = figures;
   const boundOf = (bound: number): string => formats.number(pass_rate === undefined ? bound : rounded(100 * bound, 1));
   const bounds = interval === undefined ? '' : ` (${interval.map(boundOf).join(' to ')})`;
   const figure =
@@ -83,6 +95,7 @@ export function figureWords(figures: ScorerFigures, formats = plainFormats, spre
         : n === 0 && errors === undefined
           ? 'applies to no row'
           : countWords(n, 'value', formats);
+  const because = commonest === undefined ? '' : ` (${formats.number(commonest.n)} of them: ${commonest.error})`;
   return [
     `${figure}${spread}`,
     ...(corrected === undefined
@@ -90,7 +103,7 @@ export function figureWords(figures: ScorerFigures, formats = plainFormats, spre
       : [`corrected ${formats.percent(corrected.rate)} (${corrected.interval.map(boundOf).join(' to ')})`]),
     ...pass_at_k.map(({ k, any, all }) => `pass@${k} ${formats.percent(any)}, pass^${k} ${formats.percent(all)}`),
     ...(flaky_rows === undefined ? [] : [countWords(flaky_rows, 'flaky row', formats)]),
-    ...(errors === undefined ? [] : [`${formats.number(errors)} without a score`]),
+    ...(errors === undefined ? [] : [`${formats.number(errors)} without a score${because}`]),
     ...(judge === undefined ? [] : [`judge: ${judge}`]),
   ].join(', ');
 }

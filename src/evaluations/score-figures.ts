@@ -1,6 +1,7 @@
 import * as z from 'zod';
 import type { EvaluationSummary, EvaluationTrial } from '../contract/evaluation-runs.ts';
-import { countEach } from '../core/statistics/count-each.ts';
+import { ownMember } from '../core/json/member-at.ts';
+import { commonestOf, countEach } from '../core/statistics/count-each.ts';
 import {
   correctedRate,
   type Interval,
@@ -21,11 +22,14 @@ import {
   scoreNumber,
   sumOf,
 } from '../core/statistics/score-lists.ts';
+import { cutValue } from '../text/call-values.ts';
 
 /** Maximum number of scorers, or of members of their outputs, that get figures. */
 export const maxScorers = 50;
 /** Different values that are counted one by one; more numbers are described by quartiles, and more texts not at all. */
 const maxCountedValues = 10;
+/** Characters of the reason why scores are missing. */
+const maxErrorChars = 200;
 
 /** The bounds of an interval in a result. */
 export const intervalBounds = z.tuple([z.number(), z.number()]);
@@ -35,6 +39,7 @@ export const scorerFigures = z.object({
   scorer: z.string().describe('Name, with the path of a member like judge.passed where its output is an object.'),
   n: z.int(),
   errors: z.int().optional().describe('Trials without a score of this scorer.'),
+  commonest_error: z.object({ error: z.string(), n: z.int() }).optional().describe('Why most of them are missing.'),
   pass_rate: z.number().optional().describe('Share from 0 to 1.'),
   mean: z.number().optional(),
   interval: intervalBounds.optional().describe('95 % interval of the rate or mean.'),
@@ -70,9 +75,10 @@ export const runFigures = z.object({
   predictions: z.int(),
   errors: z.int().optional().describe('Predictions that failed.'),
   tokens: z.number().optional().describe('Of the model.'),
-  cost: z.number().optional(),
+  cost: z.number().optional().describe('USD.'),
   judge_tokens: z.number().optional(),
-  judge_cost: z.number().optional(),
+  judge_cost: z.number().optional().describe('USD.'),
+  unpriced_models: z.array(z.string()).optional().describe('Not in the costs.'),
   latency_seconds: z.number().optional().describe('Mean over the predictions for which it is known.'),
   scorers: z.array(scorerFigures),
 });
@@ -88,6 +94,7 @@ export type ScoredTrial = Pick<
   | 'total_cost'
   | 'judge_tokens'
   | 'judge_cost'
+  | 'unpriced_models'
   | 'model_latency_seconds'
 >;
 
@@ -144,13 +151,14 @@ export function figuresOf(rows: readonly (readonly ScoredTrial[])[], judges: Jud
   const scorers: ScorerFigures[] = [];
   for (const [scorer, count] of scored) {
     const errors = trials.length - count;
+    const missing = { ...(errors > 0 && { errors, ...commonestError(trials, scorer) }) };
     const listsOfScorer = lists.toArray().filter((list) => list.scorer === scorer);
     const standing = judges.get(scorer);
     if (listsOfScorer.length === 0) {
-      scorers.push({ scorer, n: 0, ...(errors > 0 && { errors }), ...shownBy(standing, '') });
+      scorers.push({ scorer, n: 0, ...missing, ...shownBy(standing, '') });
     }
     for (const list of listsOfScorer) {
-      const figures = scorers.length < maxScorers ? figuresOfList(list, errors, standing) : undefined;
+      const figures = scorers.length < maxScorers ? figuresOfList(list, missing, standing) : undefined;
       if (figures) scorers.push(figures);
     }
   }
@@ -161,9 +169,19 @@ export function figuresOf(rows: readonly (readonly ScoredTrial[])[], judges: Jud
     cost: sumOf(trials.flatMap(({ total_cost }) => total_cost ?? [])),
     judge_tokens: sumOf(trials.flatMap(({ judge_tokens }) => judge_tokens ?? [])),
     judge_cost: sumOf(trials.flatMap(({ judge_cost }) => judge_cost ?? [])),
+    unpriced_models: [...new Set(trials.flatMap(({ unpriced_models }) => unpriced_models ?? []))].sort(),
     latency_seconds: meanOf(trials.flatMap(({ model_latency_seconds }) => model_latency_seconds ?? [])),
     scorers,
   });
+}
+
+/** Returns the commonest reason why a scorer gave no score; nothing where none is known. */
+function commonestError(trials: readonly ScoredTrial[], scorer: string): Pick<ScorerFigures, 'commonest_error'> {
+  const found = trials.flatMap(({ scorer_errors }) => (ownMember(scorer_errors, scorer) as string | undefined) ?? []);
+  const error = commonestOf(found);
+  if (error === undefined) return {};
+  const n = found.filter((each) => each === error).length;
+  return { commonest_error: { error: String(cutValue(error, maxErrorChars)), n } };
 }
 
 /** The members of a summary that figures need. */
@@ -175,6 +193,7 @@ type SummarizedRun = Pick<
   | 'predict_total_cost'
   | 'judge_total_tokens'
   | 'judge_total_cost'
+  | 'unpriced_models'
   | 'scorer_stats'
   | 'row_count'
 >;
@@ -188,6 +207,7 @@ export function summarizedFigures(
     predict_total_cost,
     judge_total_tokens,
     judge_total_cost,
+    unpriced_models,
     scorer_stats,
     row_count,
   }: SummarizedRun,
@@ -227,6 +247,7 @@ export function summarizedFigures(
     cost: predict_total_cost,
     judge_tokens: judge_total_tokens,
     judge_cost: judge_total_cost,
+    unpriced_models,
     scorers,
   });
 }
@@ -238,13 +259,16 @@ interface Totals {
   cost: number | null | undefined;
   judge_tokens: number | null | undefined;
   judge_cost: number | null | undefined;
+  unpriced_models: readonly string[] | null | undefined;
   latency_seconds?: number | undefined;
   scorers: ScorerFigures[];
 }
 
 /** Rounds the figures of a run and leaves out those that are unknown. */
 function roundedFigures({ predictions, errors, latency_seconds, scorers, ...used }: Totals): RunFigures {
-  const { tokens, cost, judge_tokens, judge_cost } = used;
+  const { tokens, cost, judge_tokens, judge_cost, unpriced_models } = used;
+  // Without any price, no cost is shown that could be taken for the whole.
+  const isPartial = typeof (cost ?? judge_cost) === 'number' && unpriced_models?.length;
   return {
     predictions,
     ...(errors && { errors }),
@@ -252,6 +276,7 @@ function roundedFigures({ predictions, errors, latency_seconds, scorers, ...used
     ...(typeof cost === 'number' && { cost: Number(cost.toPrecision(6)) }),
     ...(typeof judge_tokens === 'number' && { judge_tokens }),
     ...(typeof judge_cost === 'number' && { judge_cost: Number(judge_cost.toPrecision(6)) }),
+    ...(isPartial && { unpriced_models: [...unpriced_models] }),
     ...(latency_seconds !== undefined && { latency_seconds: rounded(latency_seconds, 3) }),
     scorers: scorers.slice(0, maxScorers),
   };
@@ -260,7 +285,7 @@ function roundedFigures({ predictions, errors, latency_seconds, scorers, ...used
 /** Returns the figures of one scorer; undefined for texts that are no labels, such as reasons. */
 function figuresOfList(
   list: ScoreList,
-  errors: number,
+  missing: Pick<ScorerFigures, 'errors' | 'commonest_error'>,
   standing: JudgeStanding | undefined,
 ): ScorerFigures | undefined {
   const { scorer, path, values } = list;
@@ -269,7 +294,7 @@ function figuresOfList(
   const figures = {
     scorer: [scorer, ...path].join('.'),
     n: values.length,
-    ...(errors > 0 && { errors }),
+    ...missing,
     ...(flaky !== undefined && { flaky_rows: flaky }),
   };
   const numbers = values.flatMap((value) => scoreNumber(value) ?? []);

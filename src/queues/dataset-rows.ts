@@ -295,7 +295,7 @@ export function tooLarge(): HeddleError {
 }
 
 function leadsNowhere(column: string, source: Source, call: RecordedCall | undefined, expected: string): HeddleError {
-  const near = source.from === 'call' && call ? nearestPaths(call, source.path) : [];
+  const near = source.from === 'call' && call ? nearestPaths([call], source.path) : [];
   return invalidArgument(['from_queue', 'map', column], {
     consequence: 'Nothing was stored',
     fault: `${placeOf(source, expected)} exists in no row`,

@@ -2,6 +2,7 @@ import * as z from 'zod';
 import type { ServiceClient } from '../client/service-client.ts';
 import { withFallback } from '../client/with-fallback.ts';
 import type { BodyOf } from '../contract/endpoints.ts';
+import { invalidArgument } from '../core/errors.ts';
 import { pluralize } from '../text/page.ts';
 import { evaluationTraces } from './evaluation-traces.ts';
 import { secondsOf, timeArgument } from './time-argument.ts';
@@ -32,12 +33,22 @@ export interface SelectedCalls {
   warning?: string;
 }
 
-/** Selects the recorded calls that match a filter: without those that evaluations made, unless the filter asks for them. */
+/**
+ * Selects the recorded calls that match a filter: without those that evaluations made, unless the filter asks for them.
+ * @throws HeddleError `invalid_arguments` for a time range that has no time in it.
+ */
 export async function selectCalls(
   filter: CallsFilterArgument = {},
   project_id: string,
   service: ServiceClient,
 ): Promise<SelectedCalls> {
+  const { started_after: after, started_before: before } = filter;
+  if (after !== undefined && before !== undefined && secondsOf(after) >= secondsOf(before)) {
+    throw invalidArgument(['filter', 'started_after'], {
+      fault: 'No call can match: started_after is not earlier than started_before',
+      hint: 'Exchange their values, or leave one out.',
+    });
+  }
   const matching = callsQuery(filter);
   if (filter.include_evaluations || filter.trace_id !== undefined) return { matching };
   const { traces, warning } = await evaluationTraces(project_id, service);

@@ -21,7 +21,7 @@ const sums = {
   calls: z.int(),
   errors: z.int().optional(),
   tokens: z.number().optional(),
-  cost: z.number().optional(),
+  cost: z.number().optional().describe('USD.'),
 };
 
 /** The totals of recorded calls, in all and by operation. */

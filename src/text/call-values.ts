@@ -98,23 +98,37 @@ function cutList(list: readonly unknown[], maxChars: number): unknown[] {
 /** Characters of a cut member that are worth more than further members. */
 const minShare = 20;
 
+/** The member that stands for those that were left out of an object, and its value. */
+const membersMark = '…';
+const membersMarkValue = /^\[\+(\d+) members\]$/;
+
+/** Cuts the members of an object that are too long to an equal share; where all have no room, the last are left out. */
+function cutObject(value: Members, maxChars: number): unknown {
+  const { [membersMark]: mark, ...others } = value;
+  const before = typeof mark === 'string' ? membersMarkValue.exec(mark)?.[1] : undefined;
+  const cut = before === undefined ? cutMost(value, maxChars, 0) : cutMost(others, maxChars, Number(before));
+  return cut ?? cutText(JSON.stringify(value), maxChars);
+}
+
 /**
- * Cuts the members of an object that are too long to an equal share; where all have no room, the last are left out.
+ * Cuts an object; undefined if none of its members has room.
  * @param missing members that were left out before.
  */
-function cutObject(value: Members, maxChars: number, missing = 0): unknown {
+function cutMost(value: Members, maxChars: number, missing: number): Members | undefined {
   const members = Object.entries(value).map(([name, member]) => ({ name, member, json: JSON.stringify(member) ?? '' }));
   const text = JSON.stringify(value);
+  const left = missing > 0 ? { [membersMark]: `[+${missing} members]` } : {};
+  if (missing > 0 && text.length <= maxChars) return { ...value, ...left };
   const long = members.filter(({ json }) => json.length > maxChars / (2 * members.length));
   const others = text.length - long.reduce((sum, { json }) => sum + json.length, 0);
   const share = Math.floor((maxChars - others) / Math.max(long.length, 1)) - maxMarkChars;
   if (share >= (members.length === 1 ? 1 : minShare)) {
     const cut = members.map((each) => [each.name, long.includes(each) ? cutValue(each.member, share) : each.member]);
-    return Object.fromEntries([...cut, ...(missing > 0 ? [['…', `[+${missing} members]`]] : [])]);
+    return { ...Object.fromEntries(cut), ...left };
   }
-  if (members.length === 1) return cutText(text, maxChars);
+  if (members.length <= 1) return undefined;
   const kept = members.slice(0, Math.floor(members.length / 2)).map(({ name, member }) => [name, member]);
-  return cutObject(Object.fromEntries(kept), maxChars, missing + members.length - kept.length);
+  return cutMost(Object.fromEntries(kept), maxChars, missing + members.length - kept.length);
 }
 
 /** Cuts each member of an object to `maxChars` characters. */

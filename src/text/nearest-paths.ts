@@ -6,12 +6,13 @@ import { nearest } from './names.ts';
 const maxPathsOfCall = 2000;
 
 /**
- * Returns the paths of a recorded call that are spelled most like a path that does not exist; what it ends with counts as
+ * Returns the paths of recorded calls that are spelled most like a path that does not exist; what it ends with counts as
  * much as the whole.
  */
-export function nearestPaths(call: RecordedCall, path: string): string[] {
-  const known = pathsOf(call).filter((other) => other !== path);
-  return nearest(path, known, (other) => [other, lastName(other)]);
+export function nearestPaths(calls: readonly RecordedCall[], path: string): string[] {
+  const known = new Set(calls.flatMap(pathsOf));
+  known.delete(path);
+  return nearest(path, [...known], (other) => [other, lastName(other)]);
 }
 
 /** Returns the last name on a path, like `content` for `inputs.messages[0].content`. */

@@ -248,7 +248,7 @@ async function requirePaths(
   if (readable === undefined) return;
   const whole = { call_id: readable, display_fields: ['inputs', 'output'] };
   const call = (await readCalls([whole], project, service)).get(readable);
-  const near = call && !(call instanceof HeddleError) ? nearestPaths(call, missing[0]!) : [];
+  const near = call && !(call instanceof HeddleError) ? nearestPaths([call], missing[0]!) : [];
   throw invalidArgument('display_fields', {
     consequence: 'Nothing was added',
     fault: `none of these calls has a value at ${JSON.stringify(shortName(missing[0]!))}`,

@@ -15,6 +15,7 @@ import { cancellingRun, followRun, lookUntil, timeLimitOf } from '../evaluations
 import {
   type CalibrationFigures,
   calibrationFigures,
+  couldBeChance,
   disputedCalls,
   isHeldOut,
   type JudgeDispute,
@@ -71,7 +72,7 @@ const input = z.strictObject({
 });
 
 const output = z.object({
-  status: z.string().describe('calibrated, running or dry_run.'),
+  status: z.string().describe('calibrated, not calibrated, running or dry_run.'),
   scorer_ref: z.string(),
   judge: z.string().optional().describe('Like κ 0.71 (0.58 to 0.82), n 84: on the held-out part.'),
   held_out: calibrationFigures.partial().optional(),
@@ -160,13 +161,21 @@ Example: {"scorer":"Helpful","queue_id":"support-triage","field":"helpful"}`,
     const figures = measureJudge(measured!, await outputLengths(measured!, project, service));
     const shown = { scorer: reference, queue_id, field, expected, guidelines: guidelines ?? null, held_out, figures };
     await storeCalibration(shown, project, service);
+    const isChance = couldBeChance(figures);
+    if (isChance) {
+      warnings.push(
+        'The agreement of the judge with people could be chance, because the interval of κ does not lie above 0. Results of this scorer say that it is not calibrated.',
+      );
+    }
     return {
-      status: 'calibrated',
+      status: isChance ? 'not calibrated' : 'calibrated',
       ...facts,
       judge: judgeSentence(figures),
       held_out: figures,
       tuning: tuningPart(tuning!, values),
-      next: 'Results of this scorer now say so, and correct its rates. After a change of its prompt, calibrate again.',
+      next: isChance
+        ? 'Improve its prompt on the disagreements, or have people judge more calls, and calibrate again.'
+        : 'Results of this scorer now say so, and correct its rates. After a change of its prompt, calibrate again.',
       ...(warnings.length > 0 && { warnings }),
     };
   },

@@ -27,7 +27,7 @@ const input = z
 
 const output = z.object({
   prompt_ref: z.string().describe('Reference to the version, for run_inference and run_evaluation.'),
-  variables: z.array(z.string()).optional(),
+  variables: z.array(z.string()),
   existed: z.boolean().optional(),
   warnings: z.array(z.string()).optional(),
 });
@@ -64,13 +64,13 @@ Example: {"name":"Kind answer","text":"Answer kindly: {question}"}`,
     });
     return {
       prompt_ref: objectReference(project, object_id, digest),
-      ...(names.length > 0 && { variables: names.map(shortName) }),
+      variables: names.map(shortName),
       ...(versions && { existed: versions.some((version) => version.digest === digest) }),
       ...(warnings.length > 0 && { warnings }),
     };
   },
 
-  render({ prompt_ref, variables = [], existed, warnings = [] }: CreatedPrompt) {
+  render({ prompt_ref, variables, existed, warnings = [] }: CreatedPrompt) {
     const filled =
       variables.length === 0 ? 'It has no placeholders.' : `Placeholders: ${variables.map(cell).join(', ')}.`;
     return [`${existed ? 'Existed already' : 'Stored'}: ${cell(prompt_ref)}. ${filled}`, ...warnings].join('\n');

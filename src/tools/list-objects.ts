@@ -1,9 +1,11 @@
 import * as z from 'zod';
 import { splitProjectId } from '../contract/identifiers.ts';
+import { echoModel, echoModelFacts } from '../contract/inference.ts';
 import type { StoredObject } from '../contract/objects.ts';
 import { formatReference, referenceScheme } from '../contract/references.ts';
 import { derivedModel, isDerivedName } from '../records/derived-name.ts';
 import { findVersions } from '../records/read-objects.ts';
+import { knownProjects } from '../records/require-project.ts';
 import { pageArguments, pageMembers, pagePosition, pluralize, renderPage } from '../text/page.ts';
 import { defineTool, projectArgument, projectOf } from './definition/tool.ts';
 
@@ -56,7 +58,11 @@ Example: {"kind":"dataset"}`,
     const { service } = context;
     if (kind === 'model') {
       const { data } = await service.call('listModels', {}, { project: context.project });
-      const found = data.filter(({ id }) => name === undefined || id.toLowerCase().includes(name.toLowerCase()));
+      const isMatch = (id: string): boolean => name === undefined || id.toLowerCase().includes(name.toLowerCase());
+      const found = data.filter(({ id }) => isMatch(id));
+      // Heddle's own service has the echo model in any case; the list of a model provider does not name it.
+      const isEcho = name !== undefined && isMatch(echoModel) && data.every(({ id }) => id !== echoModel);
+      if (isEcho && (await knownProjects(service)) !== undefined) found.push(echoModelFacts);
       const models = found.slice(offset, offset + limit);
       const position = pagePosition(offset, models.length, found.length > offset + limit);
       return { kind, objects: models, ...position, ...(models.length === 0 && { total: found.length }) };

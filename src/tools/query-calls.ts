@@ -38,6 +38,7 @@ const output = z.object({
   total: z.int().optional().describe('Number of matching calls, if known.'),
   total_at_least: z.int().optional(),
   missing: z.array(z.string()).optional().describe('Fields that no call of this page has.'),
+  nearest: z.record(z.string(), z.array(z.string())).optional().describe('Paths that are nearest to missing ones.'),
   evaluation_calls: z.int().optional().describe('Number of matching calls of evaluations, which are left out.'),
   totals: shownTotals.optional().describe('Instead of calls.'),
   warning: z.string().optional(),
@@ -119,13 +120,17 @@ Example: {"filter":{"op_name":"support.answer","text":"refund"},"fields":["input
       calls,
       ...pagePosition(offset, calls.length, hasMore),
       ...total,
-      ...(missing.length > 0 && { missing }),
+      ...(missing.length > 0 && { missing, ...(await nearestTo(missing, { project_id, ...matching }, context)) }),
       ...facts,
+      ...(missing.some(isTotal) && {
+        warning: [...(warning === undefined ? [] : [warning]), 'totals adds up tokens and cost.'].join(' '),
+      }),
     };
   },
 
   render(page: CallPage) {
-    const { calls, offset, next_offset, total, total_at_least, missing, evaluation_calls, totals, warning } = page;
+    const { calls, offset, next_offset, total, total_at_least, missing, nearest: near = {} } = page;
+    const { evaluation_calls, totals, warning } = page;
     const leftOut = evaluation_calls === undefined ? [] : [leftOutSentence(evaluation_calls)];
     const notes = [...leftOut, ...(warning === undefined ? [] : [warning])].map((sentence) => ` ${sentence}`).join('');
     if (totals) return renderTotals(totals, notes);
@@ -136,7 +141,8 @@ Example: {"filter":{"op_name":"support.answer","text":"refund"},"fields":["input
     }
     const known = total === undefined ? total_at_least && `at least ${total_at_least}` : total;
     const count = known === undefined ? '' : ` of ${known}`;
-    const lacking = missing ? ` No call of this page has ${missing.join(', ')}.` : '';
+    const paths = Object.entries(near).map(([path, known]) => ` Nearest to ${path}: ${known.map(cell).join(', ')}.`);
+    const lacking = missing ? ` No call of this page has ${missing.join(', ')}.${paths.join('')}` : '';
     const summary = `${pluralize(calls.length, 'call')}${count} from offset ${offset}.${lacking}${notes}`;
     return renderPage(summary, calls, ['id', ...defaultFields], next_offset);
   },
@@ -163,6 +169,36 @@ function isValuePath(path: string): boolean {
   return /^(inputs|output|attributes|summary)\./.test(path);
 }
 
+/** Returns whether a path asks for what only totals tell. */
+function isTotal(path: string): boolean {
+  return ['cost', 'costs', 'tokens', 'usage'].includes(path);
+}
+
+/** Matching calls among whose paths the nearest are looked for, and missing paths for which they are. */
+const maxSampled = 200;
+const maxSearched = 20;
+
+/** Reads the newest calls that match, to find the paths that calls have; none where they cannot be read at once. */
+async function newestMatching(matching: BodyOf<'queryCalls'>, { service }: ToolContext): Promise<RecordedCall[]> {
+  const body = { ...matching, sort_by: newestFirst, limit: maxSampled };
+  return service.call('queryCalls', { body }).catch(() => []);
+}
+
+/** Returns the paths nearest to those that no call of a page has, except for members of a call and what other calls have. */
+async function nearestTo(
+  missing: readonly string[],
+  matching: BodyOf<'queryCalls'>,
+  context: ToolContext,
+): Promise<Pick<CallPage, 'nearest'>> {
+  const unknown = missing.filter((path) => !callColumns.includes(path) && !isTotal(path)).slice(0, maxSearched);
+  if (unknown.length === 0) return {};
+  const calls = await newestMatching(matching, context);
+  const found = unknown
+    .filter((path) => calls.every((call) => valueAt(call, path) === undefined))
+    .map((path) => [path, nearestPaths(calls, path).map(shortName)] as const);
+  return calls.length === 0 || found.length === 0 ? {} : { nearest: Object.fromEntries(found) };
+}
+
 /**
  * Checks that some call has a value at each path by which calls are sorted. Only where no call of the first page has one, another
  * request looks at the call with the greatest value.
@@ -172,23 +208,26 @@ async function checkSortValues(
   found: readonly RecordedCall[],
   paths: readonly string[],
   matching: BodyOf<'queryCalls'>,
-  { service }: ToolContext,
+  context: ToolContext,
 ): Promise<void> {
   const hasValue = (call: RecordedCall, path: string): boolean => (valueAt(call, path) ?? null) !== null;
   for (const path of found.length === 0 ? [] : paths) {
     if (found.some((call) => hasValue(call, path))) continue;
     const sort_by = [{ field: path, direction: 'desc' as const }];
-    const [greatest] = await service.call('queryCalls', { body: { ...matching, sort_by, limit: 1 } });
+    const [greatest] = await context.service.call('queryCalls', { body: { ...matching, sort_by, limit: 1 } });
     if (!greatest || hasValue(greatest, path)) continue;
+    const calls = await newestMatching(matching, context);
     throw invalidArgument('sort_by', {
       fault: `No matching call has a value at ${JSON.stringify(shortName(path))}`,
-      hint: `The nearest paths are ${nearestPaths(greatest, path).join(', ')}.`,
+      hint: `The nearest paths are ${nearestPaths([greatest, ...calls], path)
+        .map(shortName)
+        .join(', ')}.`,
     });
   }
 }
 
 function renderTotals({ operations, partial, unpriced_models, ...sums }: ShownTotals, notes: string): string {
-  const facts = Object.entries(sums).map(([name, value]) => `${name} ${value}`);
+  const facts = Object.entries(sums).map(([name, value]) => `${name} ${value}${name === 'cost' ? ' USD' : ''}`);
   const of = partial === undefined ? '' : ` (of ${partial})`;
   const unpriced = unpriced_models ? ` No price is known for ${unpriced_models.map(cell).join(', ')}.` : '';
   const summary = `Totals${of}: ${facts.join(', ')}.${unpriced}${notes}`;

@@ -1,4 +1,5 @@
 import * as z from 'zod';
+import { isJsonObject } from '../core/json/json-object.ts';
 import { resolveReferences } from '../records/resolve-references.ts';
 import { unknownCall } from '../records/unknown-call.ts';
 import { callPath, cutValue, endOfPath, maxPaths, valuesAt } from '../text/call-values.ts';
@@ -57,7 +58,7 @@ Example: {"call_id":"support-0001","paths":["inputs.question","output.answer"]}`
     const ends = missing.map((path) => endOfPath(call, path));
     const members = Object.fromEntries(ends.map(({ at, members: names }) => [at, names]));
     // Each search looks at every path of the call.
-    const searched = missing.slice(0, maxSearched).map((path) => [path, nearestPaths(call, path)] as const);
+    const searched = missing.slice(0, maxSearched).map((path) => [path, nearestPaths([call], path)] as const);
     return { call_id, values, missing, members, nearest: Object.fromEntries(searched) };
   },
 
@@ -72,12 +73,11 @@ Example: {"call_id":"support-0001","paths":["inputs.question","output.answer"]}`
     return `The recorded call, as data:\n${escapeInvisible(JSON.stringify(call ?? values))}${nowhere}`;
   },
 
-  // A call that is too large is returned member by member, each cut to an equal share.
-  shrink({ call_id, call, values, missing, members, nearest }, share) {
-    const parts = Object.entries(call ?? values ?? {});
-    const maxChars = Math.floor((JSON.stringify(parts).length * share * 0.8) / Math.max(parts.length, 1));
-    if (maxChars < 20) return undefined;
-    const cut = Object.fromEntries(parts.map(([name, value]) => [name, cutValue(value, maxChars)]));
-    return { call_id, values: cut, ...(missing && { missing, members, nearest }) };
+  // The long members of a call that is too large are cut.
+  shrink({ call_id, call, values, ...rest }, share) {
+    const whole = call ?? values ?? {};
+    const cut = cutValue(whole, Math.floor(JSON.stringify(whole).length * share * 0.9));
+    if (!isJsonObject(cut)) return undefined;
+    return { call_id, ...(call ? { call: cut } : { values: cut }), ...rest };
   },
 });

@@ -32,7 +32,7 @@ import {
 import { figuresOf, type RunFigures } from '../evaluations/score-figures.ts';
 import { withSdkRuns } from '../evaluations/sdk-runs.ts';
 import { requireColumn, type Slice, slice, sliceRows } from '../evaluations/slice-rows.ts';
-import { cell, compactTable } from '../text/compact-table.ts';
+import { cell, compactTable, escapeInvisible } from '../text/compact-table.ts';
 import { shortName } from '../text/names.ts';
 import { pageMembers, pagePosition, pluralize, withFirstRows } from '../text/page.ts';
 import { renderAgreement } from '../text/render-agreement.ts';
@@ -116,6 +116,12 @@ Example: {"evaluation":"Support answers"}`,
     const recorded = { project, limit: maxListedRuns, service: context.service };
     const found = await withSdkRuns(listed, { input_refs: evaluations }, recorded);
     const runs = [...found].sort((a, b) => ((a.started_at ?? '') < (b.started_at ?? '') ? 1 : -1));
+    const [newest] = runs;
+    const { expected, only, slice_by } = args;
+    if (!compare && newest && (expected ?? only ?? slice_by) !== undefined) {
+      const results = await readRuns([newest], args, project, context);
+      return { ...results, note: `The newest of ${pluralize(runs.length, 'run')}; pass run_ids for others.` };
+    }
     if (!compare) return listRuns(runs, args, project, context);
     const finished = runs.filter(({ status }) => status !== 'running');
     // A run of a sample has other rows than a run of the whole.
@@ -151,7 +157,7 @@ Example: {"evaluation":"Support answers"}`,
         heading || `${pluralize(runs.length, 'run')} of ${total} from offset ${offset}, the newest first.${more}`,
         ...renderRuns(runs),
         ...renderRunTable(runs),
-        ...warnings.map(cell),
+        ...warnings.map(escapeInvisible),
       ].join('\n');
     }
     return [
@@ -161,7 +167,7 @@ Example: {"evaluation":"Support answers"}`,
       ...(note === undefined ? [] : [note]),
       ...agreement.map((entry) => renderAgreementWithColumn(entry, runs)),
       ...renderSlices(slices, runs),
-      ...warnings.map(cell),
+      ...warnings.map(escapeInvisible),
       ...(rows.length > 0
         ? [
             `${pluralize(rows.length, 'row')} of ${total} from offset ${offset}.${more}`,

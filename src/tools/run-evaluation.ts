@@ -2,7 +2,7 @@ import * as z from 'zod';
 import type { ServiceClient } from '../client/service-client.ts';
 import { withFallback } from '../client/with-fallback.ts';
 import type { BodyOf, ResultOf } from '../contract/endpoints.ts';
-import { maxScoredCalls, runLimits } from '../contract/evaluations.ts';
+import { maxScoredCalls, type RunLimits, runLimits } from '../contract/evaluations.ts';
 import { splitProjectId } from '../contract/identifiers.ts';
 import { classMembers } from '../contract/objects.ts';
 import { findPlaceholders, templateTexts } from '../contract/prompts.ts';
@@ -49,7 +49,7 @@ import { baseClasses, readNamedVersion } from '../records/read-objects.ts';
 import { knownProjects } from '../records/require-project.ts';
 import { requireMatchable } from '../records/unknown-operation.ts';
 import { checkModels } from '../records/unlisted-model.ts';
-import { cell } from '../text/compact-table.ts';
+import { cell, escapeInvisible } from '../text/compact-table.ts';
 import { pluralize } from '../text/page.ts';
 import { maxUnconfirmedRequests, requireConsent } from './definition/require-consent.ts';
 import { defineTool, projectArgument, projectOf, type ToolContext } from './definition/tool.ts';
@@ -172,6 +172,7 @@ const output = z.object({
   status: z.string().describe('dry_run, running, complete or failed.'),
   estimate: z.string().optional().describe('The way in which the tokens were estimated.'),
   dataset_rows: z.int().optional().describe('Rows of the dataset, where only a sample of them is run.'),
+  budget: runLimits.optional().describe('Of a dry run.'),
   baseline: z.string().optional().describe('Name that the run has now.'),
   evaluation_ref: z.string().optional(),
   model_ref: z.string().optional(),
@@ -219,11 +220,18 @@ Example: {"evaluation":"Support answers","model":"heddle/echo","prompt":"Answer 
     const prepared = await prepare(found, model!, { ...args, confirm }, context);
     const { plan, count, warnings } = prepared;
     const facts = {
-      ...(plan.rows < count && { dataset_rows: count }),
+      ...(plan.rows < count && { rows: plan.rows, dataset_rows: count }),
       ...(warnings.length > 0 && { warnings }),
     };
     if (dry_run) {
-      return { status: 'dry_run', evaluation_ref: found.reference, ...plan, estimate, ...facts };
+      return {
+        status: 'dry_run',
+        evaluation_ref: found.reference,
+        ...plan,
+        ...(budget && { budget }),
+        estimate,
+        ...facts,
+      };
     }
     const requests = plan.model_requests + plan.judge_requests;
     if (!confirm && requests > maxUnconfirmedRequests) {
@@ -265,16 +273,17 @@ Example: {"evaluation":"Support answers","model":"heddle/echo","prompt":"Answer 
 
   render(result: RunResult) {
     const { run_id, status, rows = 0, model_requests = 0, judge_requests = 0, estimated_tokens } = result;
-    const { dataset_rows, next, warnings = [], evaluation_ref, model_ref, baseline, detectable } = result;
+    const { dataset_rows, budget, next, warnings = [], evaluation_ref, model_ref, baseline, detectable } = result;
     const tokens =
       estimated_tokens === undefined
         ? '. How many tokens these take is not known before.'
         : `, about ${estimated_tokens} tokens. ${estimate}`;
-    const drawn = dataset_rows === undefined ? '' : ` (a sample of ${dataset_rows} rows)`;
+    const shownRows = dataset_rows === undefined ? pluralize(rows, 'row') : `${rows} of ${dataset_rows} rows`;
     const lines =
       run_id === undefined
         ? [
-            `Nothing was started (${status}). ${pluralize(rows, 'row')}${drawn}: ${requestsOf({ model_requests, judge_requests })}${tokens}`,
+            `Nothing was started (${status}). ${shownRows}: ${requestsOf({ model_requests, judge_requests })}${tokens}`,
+            ...(budget === undefined ? [] : [budgetSentence(budget, result)]),
             ...(detectable === undefined
               ? []
               : [
@@ -286,12 +295,12 @@ Example: {"evaluation":"Support answers","model":"heddle/echo","prompt":"Answer 
         : [
             ...renderRuns([{ ...result, run_id }]),
             ...renderRunTable([{ ...result, run_id }]),
-            ...(drawn === '' ? [] : [`Only some rows were run${drawn}.`]),
+            ...(dataset_rows === undefined ? [] : [`Only ${shownRows} were run.`]),
             ...(baseline === undefined ? [] : [`The run is the baseline ${cell(baseline)} now.`]),
             ...(evaluation_ref === undefined ? [] : [`evaluation_ref ${evaluation_ref}`]),
             ...(model_ref === undefined ? [] : [`model_ref ${model_ref}`]),
           ];
-    return [...lines, ...warnings.map(cell), ...(next === undefined ? [] : [next])].join('\n');
+    return [...lines, ...warnings.map(escapeInvisible), ...(next === undefined ? [] : [next])].join('\n');
   },
 });
 
@@ -307,6 +316,7 @@ async function scoreOutputs(
   context: ToolContext,
 ): Promise<RunResult> {
   const { service } = context;
+  const budgeted = limits.budget ? { budget: limits.budget } : {};
   const earlier = run === undefined ? undefined : await readRun(run, project, context);
   const run_id = earlier?.evaluation_run_id;
   // The evaluation of an earlier run may have been deleted, and matters only for its scorers and its rows.
@@ -314,7 +324,7 @@ async function scoreOutputs(
   const found = ofEvaluation ? await findEvaluation(ofEvaluation, project, service) : undefined;
   if (use === 'only') {
     const plan = await planOfMissing(found, run_id!, project, context);
-    if (dry_run) return { status: 'dry_run', ...plan };
+    if (dry_run) return { status: 'dry_run', ...plan, ...budgeted };
     if (!confirm) requireConsentTo(plan, `Ask again what failed in the run ${run_id}`, 'set a budget', context);
     const started = await start(
       found?.reference,
@@ -336,7 +346,7 @@ async function scoreOutputs(
   const callIds = calls && (await callIdsOf(calls, project, context));
   const rows = callIds?.length ?? (await countPredictions(run_id!, project, context));
   const plan = { rows, model_requests: 0, judge_requests: rows * judges.length };
-  if (dry_run) return { status: 'dry_run', ...plan, ...warnings };
+  if (dry_run) return { status: 'dry_run', ...plan, ...budgeted, ...warnings };
   if (!confirm) {
     requireConsentTo(
       plan,
@@ -476,6 +486,16 @@ function requestsOf({ model_requests, judge_requests }: Pick<RunPlan, 'model_req
   const toModel = `${pluralize(model_requests, 'request')} to the model`;
   if (judge_requests === 0) return toModel;
   return `${toModel} and ${judge_requests} to judges (${model_requests + judge_requests} in all)`;
+}
+
+/** Says what a budget does to a run of so many requests and tokens. */
+function budgetSentence(
+  budget: RunLimits,
+  { model_requests = 0, judge_requests = 0, estimated_tokens = 0 }: Partial<RunPlan>,
+): string {
+  const { requests = Number.POSITIVE_INFINITY, tokens = Number.POSITIVE_INFINITY } = budget;
+  const isExceeded = model_requests + judge_requests > requests || estimated_tokens > tokens;
+  return `The budget ${JSON.stringify(budget)} ${isExceeded ? 'ends the run before that' : 'limits the run'}.`;
 }
 
 interface PromptArguments {

@@ -1,12 +1,17 @@
 import * as z from 'zod';
 import { inferencePath } from '../contract/identifiers.ts';
 import { type InferenceResponse, inferenceRequest } from '../contract/inference.ts';
-import { formatReference } from '../contract/references.ts';
+import type { ObjectVersion } from '../contract/objects.ts';
+import { findPlaceholders, messagesOfPrompt, templateTexts } from '../contract/prompts.ts';
+import { formatReference, parseReference } from '../contract/references.ts';
 import { shapeWithoutNull } from '../contract/shape-without-null.ts';
 import { ownMember } from '../core/json/member-at.ts';
+import { readVersion } from '../records/read-objects.ts';
 import { readByName } from '../records/unknown-object.ts';
 import { withNearestModel } from '../records/unlisted-model.ts';
 import { cutValue } from '../text/call-values.ts';
+import { escapeInvisible } from '../text/compact-table.ts';
+import { shortName } from '../text/names.ts';
 import { defineTool, type ToolContext } from './definition/tool.ts';
 
 const objects = z.array(z.looseObject({}));
@@ -34,18 +39,39 @@ const output = z.object({
   response: z
     .looseObject({})
     .describe("The service's reply; numbers that JavaScript cannot hold are strings of their digits."),
+  warnings: z.array(z.string()).optional(),
   truncated: z.string().optional().describe('Present when the reply was shortened; says what is missing.'),
 });
 
 type InferenceResult = z.output<typeof output>;
 
-/** Returns the reference to a prompt that is named; nothing for a reference, and without a project. */
+/** Returns the reference to a prompt that is named, with its version; nothing for a reference, and without a project. */
 async function namedPrompt(
   prompt: string | undefined,
   { project, service }: ToolContext,
-): Promise<{ prompt?: string }> {
+): Promise<{ prompt?: string; version?: ObjectVersion }> {
   if (prompt === undefined || prompt.includes('://') || project === undefined) return {};
-  return { prompt: formatReference((await readByName(prompt, project, service, 'prompt')).reference) };
+  const { reference, version } = await readByName(prompt, project, service, 'prompt');
+  return { prompt: formatReference(reference), version };
+}
+
+/** Returns a warning about variables that no message has a placeholder for; nothing where the prompt cannot be read. */
+async function unusedVariables(
+  { prompt, messages = [], template_vars }: Pick<z.output<typeof input>, 'prompt' | 'messages' | 'template_vars'>,
+  named: ObjectVersion | undefined,
+  { service }: ToolContext,
+): Promise<string[]> {
+  const variables = Object.keys(template_vars ?? {});
+  if (variables.length === 0) return [];
+  const reference = prompt === undefined ? undefined : parseReference(prompt);
+  const version = named ?? (reference && (await readVersion(reference, service).catch(() => undefined)));
+  const stored = prompt === undefined ? [] : messagesOfPrompt(version?.val);
+  if (stored === undefined) return [];
+  const { names } = findPlaceholders(templateTexts([...stored, ...messages]));
+  const unused = variables.filter((name) => !names.includes(name));
+  if (unused.length === 0) return [];
+  const placeholders = names.length === 0 ? 'no placeholders' : `the placeholders ${names.map(shortName).join(', ')}`;
+  return [`Not used of template_vars: ${unused.map(shortName).join(', ')}. The messages have ${placeholders}.`];
 }
 
 /** Members of a chat completion that the text shows. */
@@ -76,7 +102,8 @@ Example: {"model":"heddle/echo","prompt":"triage","template_vars":{"product":"he
   output,
 
   async run({ path, ...args }, context) {
-    const request = { ...args, ...(await namedPrompt(args.prompt, context)) };
+    const { version, ...named } = await namedPrompt(args.prompt, context);
+    const request = { ...args, ...named };
     const response = await context.service
       .call(
         'runInference',
@@ -89,10 +116,11 @@ Example: {"model":"heddle/echo","prompt":"triage","template_vars":{"product":"he
       .catch(async (error) => {
         throw await withNearestModel(error, request.model, context);
       });
-    return { response };
+    const warnings = await unusedVariables(args, version, context);
+    return { response, ...(warnings.length > 0 && { warnings }) };
   },
 
-  render({ response, truncated }: InferenceResult) {
+  render({ response, truncated, warnings = [] }: InferenceResult) {
     const { choices = [], usage } = chatCompletion.parse(response);
     const { message, finish_reason } = choices[0] ?? {};
     const tokens =
@@ -102,26 +130,28 @@ Example: {"model":"heddle/echo","prompt":"triage","template_vars":{"product":"he
       finish_reason && `finish_reason ${JSON.stringify(finish_reason)}`,
       tokens && `tokens ${tokens}`,
     ].filter(Boolean);
+    const notes = [...(truncated ? [truncated] : []), ...warnings.map(escapeInvisible)];
     // A reply without text, or with several choices, is shown whole.
     if (typeof message?.content !== 'string' || choices.length > 1) {
-      return [replyHeading(facts), JSON.stringify(response), ...(truncated ? [truncated] : [])].join('\n');
+      return [replyHeading(facts), JSON.stringify(response), ...notes].join('\n');
     }
     const { content, tool_calls } = message;
     return [
       replyHeading(facts),
       content,
       ...(tool_calls && tool_calls.length > 0 ? [`tool_calls: ${JSON.stringify(tool_calls)}`] : []),
-      ...(truncated ? [truncated] : []),
+      ...notes,
     ].join('\n');
   },
 
-  shrink({ response }, share) {
+  shrink({ response, warnings }, share) {
     const longest = longestString(response);
     // Strings this short are not what makes the reply too large.
     if (longest < 200) return undefined;
     const maxChars = Math.max(Math.floor(longest * share * 0.9), 100);
     return {
       response: cutStrings(response, maxChars),
+      ...(warnings && { warnings }),
       truncated: `The reply was shortened: strings longer than ${maxChars} characters end in …[+N characters]. To get all of it, request a shorter reply, or ask the user to raise HEDDLE_MAX_RESULT_CHARS.`,
     };
   },

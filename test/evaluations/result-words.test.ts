@@ -1,5 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { compareScores, type RowScores } from '../../src/evaluations/compare-runs.ts';
+import { renderFigures } from '../../src/evaluations/render-runs.ts';
 import {
   changeWords,
   comparisonWords,
@@ -24,6 +25,10 @@ describe('figureWords', () => {
   it('tells a scorer that applies to no row from one without scores', () => {
     expect(figureWords({ scorer: 'a', n: 0 })).toBe('applies to no row');
     expect(figureWords({ scorer: 'a', n: 0, errors: 2 })).toBe('0 values, 2 without a score');
+    const commonest_error = { error: 'Not JSON:\n{', n: 1 };
+    expect(renderFigures({ scorer: 'a', n: 0, errors: 2, commonest_error })).toBe(
+      '0 values, 2 without a score (1 of them: Not JSON:\\u000a{)',
+    );
   });
 });
 

@@ -42,7 +42,7 @@ describe('figuresOf', () => {
             ['rude', 1],
           ],
         },
-        { scorer: 'judge', n: 0, errors: 4 },
+        { scorer: 'judge', n: 0, errors: 4, commonest_error: { error: 'not JSON', n: 1 } },
       ],
     });
   });
@@ -56,7 +56,14 @@ describe('figuresOf', () => {
       ]),
     );
     expect(figures.scorers).toEqual([
-      { scorer: 'short', n: 1, errors: 1, pass_rate: 1, interval: [0.2065, 1] },
+      {
+        scorer: 'short',
+        n: 1,
+        errors: 1,
+        commonest_error: { error: 'no text', n: 1 },
+        pass_rate: 1,
+        interval: [0.2065, 1],
+      },
       { scorer: 'tone', n: 0 },
     ]);
   });

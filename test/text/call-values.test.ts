@@ -31,6 +31,14 @@ describe('cutValue', () => {
     });
   });
 
+  it('says how many members are missing where one has room, also of an object that was cut before', () => {
+    const short = { harbour: 'Visby', boats: 'x'.repeat(30), crew: 'y'.repeat(30), catch: 'z'.repeat(30) };
+    expect(cutValue(short, 40)).toEqual({ harbour: 'Visby', '…': '[+3 members]' });
+    const once = cutValue({ ...short, ports: 'p'.repeat(30) }, 90);
+    expect(once).toEqual({ harbour: 'Visby', boats: 'x'.repeat(30), '…': '[+3 members]' });
+    expect(cutValue(once, 40)).toEqual({ harbour: 'Visby', '…': '[+4 members]' });
+  });
+
   it('cuts the JSON of an object without room for its members', () => {
     expect(cutValue({ a: 'bcd' }, 5)).toBe('{"a":…[+6 characters]');
     expect(cutValue({ a: 1 }, 7)).toEqual({ a: 1 });

@@ -240,7 +240,7 @@ const cases: Case[] = [
     args: { evaluation: 'Both evaluation', model: 'heddle/echo', prompt: '{question}', sample: { n: 2 } },
     facts: [
       [/^run \w+ complete, evaluation both_evaluation-sample-2-seed-0/, /"run_id":"\w+","status":"complete"/],
-      [/\(a sample of 4 rows\)/, /"dataset_rows":4/],
+      [/Only 2 of 4 rows were run\./, /"rows":2,"dataset_rows":4/],
       [/2 predictions/, /"predictions":2/],
       [/read_evaluation shows the rows/, /"next":"read_evaluation shows the rows/],
     ],

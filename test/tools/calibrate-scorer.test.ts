@@ -231,6 +231,22 @@ describe('results of a judge', () => {
     expect(scoreOf(rescored)).toMatchObject({ calibrated: true });
   });
 
+  it('say that a judge is not calibrated whose agreement could be chance, and correct nothing', async () => {
+    const heddle = await connect({ reply: (n) => JSON.stringify({ reasoning: '', score: n % 4 < 2 }) });
+    await heddle.judgeCalls(isGood);
+    const result = await heddle.call('calibrate_scorer', calibration);
+    expect(result).toMatchObject({ status: 'not calibrated', judge: 'κ -0.02 (-0.36 to 0.31), n 33' });
+    expect(result.warnings).toContain(
+      'The agreement of the judge with people could be chance, because the interval of κ does not lie above 0. Results of this scorer say that it is not calibrated.',
+    );
+    const figures = scoreOf(await evaluate(heddle));
+    expect(figures).toMatchObject({
+      judge: 'not calibrated, could be chance: κ -0.02 (-0.36 to 0.31), n 33',
+      calibrated: false,
+    });
+    expect(figures).not.toHaveProperty('corrected');
+  });
+
   it('say that the calibration has ended when the judge or the guidelines changed', async () => {
     const heddle = await connect();
     await heddle.judgeCalls(isGood);

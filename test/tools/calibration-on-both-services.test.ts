@@ -29,7 +29,7 @@ describe.each(services)('calibrate_scorer on $name', ({ url, ada, environmentOf,
     const args = { scorer: 'Good', queue_id, field: 'helpful', held_out: { share: 1 } };
     const result = await ada.call('calibrate_scorer', args);
     expect(result).toMatchObject({
-      status: 'calibrated',
+      status: 'not calibrated',
       judge_requests: 0,
       kept: 4,
       held_out: { n: 4, sensitivity: { rate: 1, n: 2 }, specificity: { rate: 0.5, n: 2 } },

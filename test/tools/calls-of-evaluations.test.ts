@@ -99,7 +99,10 @@ describe('a run', () => {
   it('uses the stored prompt whose name is the prompt, and says so', async () => {
     await call('create_prompt', { name: 'Kind answer', text: 'Answer kindly: {question}' });
     const dry = { ...evaluated, prompt: 'Kind answer', dry_run: true };
-    expect((await call('run_evaluation', dry)).warnings).toEqual([
+    const { text, warnings } = await call('run_evaluation', dry);
+    expect(text).toContain('2 of 3 rows: 2 requests to the model');
+    expect(text).toContain(`\n${warnings[0]}`);
+    expect(warnings).toEqual([
       expect.stringMatching(
         /^"Kind answer" is the stored prompt weave:\/\/\/demo\/support\/object\/kind_answer:\w+, which is used; pass messages to send these words themselves\.$/,
       ),
@@ -132,7 +135,11 @@ describe('a run', () => {
 describe('run_inference beside a model provider', () => {
   const messages = [{ role: 'user', content: 'Hello' }];
 
-  it('has heddle/echo, which the provider does not list', async () => {
+  it('has heddle/echo, which the provider does not list, and which is listed when it is named', async () => {
+    const idsOf = async (args: object): Promise<string[]> =>
+      (await call('list_objects', { kind: 'model', ...args })).objects.map(({ id }: { id: string }) => id);
+    expect(await idsOf({})).toEqual(['judge', 'small']);
+    expect(await idsOf({ name: 'heddle/echo' })).toEqual(['heddle/echo']);
     const asked = model.asked.length;
     expect((await call('run_inference', { model: 'heddle/echo', messages })).text).toContain('This is heddle/echo');
     const echoed = await call('run_evaluation', { ...evaluated, model: 'heddle/echo', sample: { n: 1 } });

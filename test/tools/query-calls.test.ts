@@ -75,7 +75,30 @@ describe('query_calls', () => {
       { id: 'plain', 'inputs.question': 'Wo ist die "Prüfung"?' },
     ]);
     expect(page.missing).toEqual(['inputs.queston']);
-    expect(page.text).toContain('No call of this page has inputs.queston.');
+    expect(page.nearest['inputs.queston'][0]).toBe('inputs.question');
+    expect(page.text).toContain(
+      'No call of this page has inputs.queston. Nearest to inputs.queston: inputs.question, ',
+    );
+    const rare = await call('query_calls', { filter: beforeSample, fields: ['inputs.score', 'exception'], limit: 1 });
+    expect(rare.missing).toEqual(['inputs.score', 'exception']);
+    expect(rare).not.toHaveProperty('nearest');
+  });
+
+  it('leads from a field for the cost to the totals', async () => {
+    const { call } = await connect();
+    const page = await call('query_calls', { fields: ['op_name', 'cost'], limit: 1 });
+    expect(page).toMatchObject({ missing: ['cost'], warning: 'totals adds up tokens and cost.' });
+    expect(page.text).toContain('No call of this page has cost. totals adds up tokens and cost.');
+    expect(page).not.toHaveProperty('nearest');
+  });
+
+  it('refuses a range of times that no time is in', async () => {
+    const { call } = await connect();
+    const filter = { started_after: '2026-01-10', started_before: '2026-01-09' };
+    expect((await call('query_calls', { filter })).error).toMatchObject({
+      code: 'invalid_arguments',
+      message: 'No call can match: started_after is not earlier than started_before.',
+    });
   });
 
   it('cuts values that were asked for at 1,000 characters', async () => {
@@ -241,6 +264,8 @@ describe('query_calls', () => {
   it.each([
     ['latency', 'No call has a member "latency".', 'summary.weave.latency_ms'],
     ['inputs.scor', 'No matching call has a value at "inputs.scor".', 'inputs.score'],
+    // The newest call has no inputs.
+    ['inputs.questoin', 'No matching call has a value at "inputs.questoin".', 'inputs.question'],
   ])('refuses to sort by %s, and names the nearest', async (field, message, near) => {
     const { call } = await connect();
     const { error } = await call('query_calls', { filter: beforeSample, sort_by: [{ field, direction: 'desc' }] });

@@ -1,5 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { connectClient } from '../support/client.ts';
+import { importItems } from '../support/import-items.ts';
 import { importNumberedQueue } from '../support/numbered-queue.ts';
 
 describe('read_call', () => {
@@ -32,6 +33,27 @@ describe('read_call', () => {
     expect(nearest.question[0]).toBe('inputs.question');
     expect(nearest['output.texts[9]'][0]).toBe('output.texts[0]');
     expect(text).toContain('Nearest to input.question: inputs.question, ');
+  });
+
+  it('cuts a call that is too large, and keeps the end of a talk', async () => {
+    const messages = Array.from({ length: 40 }, (_, n) => ({
+      role: 'user',
+      content: `Message ${n}: ${'x'.repeat(100)}`,
+    }));
+    const environment = await importItems([
+      {
+        call_id: 'talk',
+        call_op_name: 'answer',
+        call_trace_id: 'trace',
+        call_started_at: '2026-01-12T09:00:00.000Z',
+        call: { inputs: { messages }, output: 'Done.' },
+      },
+    ]);
+    const { call } = await connectClient({ ...environment, HEDDLE_MAX_RESULT_CHARS: '2000' });
+    const { now: _, text, ...result } = await call('read_call', { call_id: 'talk' });
+    expect(result).toMatchObject({ call_id: 'talk', call: { id: 'talk', op_name: 'answer', output: 'Done.' } });
+    expect(result.call.inputs.messages).toEqual(['…[+37 entries]', ...messages.slice(-3)]);
+    expect(text).toContain('Message 39');
   });
 
   it('names the nearest calls when there is no such call', async () => {

@@ -214,6 +214,16 @@ describe('read_evaluation', () => {
     expect(comparisons[0].shared_rows).toBe(7);
   });
 
+  it('reads the rows of the newest run of an evaluation when it is asked for some, and checks the column', async () => {
+    const { runs, rows, note, text } = await call('read_evaluation', { evaluation: 'Quality', only: 'failed' });
+    expect(runs).toMatchObject([{ run_id: after }]);
+    expect(rows).toMatchObject([{ inputs: { question: 'only after' }, scores: { exact: false } }]);
+    expect(note).toBe('The newest of 2 runs; pass run_ids for others.');
+    expect(text).toContain(note);
+    const { error } = await call('read_evaluation', { evaluation: 'Quality', slice_by: 'qestion' });
+    expect(error.message).toContain('"qestion"');
+  });
+
   it('lists the runs of an evaluation, the newest first, page by page', async () => {
     const page = await call('read_evaluation', { evaluation: quality, limit: 1 });
     expect(page).toMatchObject({

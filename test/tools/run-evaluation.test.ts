@@ -191,8 +191,8 @@ describe('run_evaluation', () => {
   it('runs a sample of the rows as an evaluation of their own', async () => {
     const { service, call } = await connect();
     const result = await call('run_evaluation', { ...run, sample: { n: 2, seed: 3 }, concurrency: 3 });
-    expect(result).toMatchObject({ dataset_rows: 4 });
-    expect(result.text).toContain('Only some rows were run (a sample of 4 rows).');
+    expect(result).toMatchObject({ rows: 2, dataset_rows: 4 });
+    expect(result.text).toContain('Only 2 of 4 rows were run.');
     expect(service.bodiesOf('/v2/team/project/datasets')).toMatchObject([
       { name: 'capitals-sample-2-seed-3', rows: [{ capital: 'Oslo' }, { capital: 'Bern' }] },
     ]);

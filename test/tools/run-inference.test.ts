@@ -43,6 +43,27 @@ describe('run_inference', () => {
     ]);
   });
 
+  it('warns of variables that no message has a placeholder for', async () => {
+    const { call: callTool } = await connectClient(await storePrompt());
+    const warnings = ['Not used of template_vars: tone. The messages have the placeholders product.'];
+    for (const name of [prompt, 'Greeting']) {
+      const args = { model: 'heddle/echo', prompt: name, template_vars: { product: 'the app', tone: 'kind' } };
+      const result = await callTool('run_inference', args);
+      expect(result.warnings).toEqual(warnings);
+      expect(result.text).toContain(`\n${warnings[0]}`);
+    }
+    const alone = {
+      model: 'heddle/echo',
+      messages: [{ role: 'user', content: 'Hello' }],
+      template_vars: { tone: 'kind' },
+    };
+    expect((await callTool('run_inference', alone)).warnings).toEqual([
+      'Not used of template_vars: tone. The messages have no placeholders.',
+    ]);
+    const used = { ...alone, template_vars: { name: 'Ada' }, messages: [{ role: 'user', content: 'Hello {name}' }] };
+    expect(await callTool('run_inference', used)).not.toHaveProperty('warnings');
+  });
+
   it('takes the name of a prompt, and names the nearest for an unknown one', async () => {
     const environment = await storePrompt();
     const named = { model: 'heddle/echo', prompt: 'Greeting', template_vars: { product: 'the app' } };

@@ -128,7 +128,7 @@ describe('run_evaluation', () => {
     expect(stopped).toMatchObject({
       status: 'failed',
       error:
-        'Stopped by its budget of 3 requests: 1 of 2 predictions took 2 requests, 20 tokens and 0 USD, and the next could exceed it.',
+        'Stopped by its budget of 3 requests: 1 of 2 predictions took 2 requests and 20 tokens, and the next could exceed it.',
     });
     expect(stopped.text).toContain(
       `{"run_id":"${stopped.run_id}","only":"errors"} asks again only what failed or is missing.`,

@@ -51,20 +51,12 @@ export class CallTotals {
   /** Adds a call. Its `summary` has `usage` by model and, as far as services tell, `weave.latency_ms` and `weave.costs`. */
   add(operation: string, { id, parent_id, exception, summary }: TotalledCall): void {
     if (this.#usages.has(id)) return;
-    const { usage, weave } = objectOrEmpty(summary);
-    const { latency_ms, costs } = objectOrEmpty(weave);
-    const tokens: number[] = [];
-    const prices: number[] = [];
-    for (const [model, used] of Object.entries(objectOrEmpty(usage))) {
-      const count = tokensIn(used);
-      if (count === undefined) continue;
-      tokens.push(count);
-      const price = costIn(ownMember(costs, model));
-      if (price !== undefined) prices.push(price);
-      else if (count > 0 && this.#unpriced.size < maxUnpriced) this.#unpriced.add(model);
-    }
+    const { latency_ms } = objectOrEmpty(objectOrEmpty(summary).weave);
+    const used = usageIn(summary);
+    for (const model of unpricedIn(summary)) if (this.#unpriced.size < maxUnpriced) this.#unpriced.add(model);
     const parent = parent_id || undefined;
-    this.#usages.set(id, { operation, parent, tokens: sumOf(tokens), cost: sumOf(prices) });
+    const [tokens, cost] = [sumOf(used.map((one) => one.tokens)), sumOf(used.flatMap((one) => one.cost ?? []))];
+    this.#usages.set(id, { operation, parent, tokens, cost });
     const known = this.#calls.get(operation) ?? { calls: 0, errors: 0, latencies: [] };
     this.#calls.set(operation, known);
     known.calls += 1;
@@ -116,6 +108,20 @@ export class CallTotals {
     }
     return sums;
   }
+}
+
+/** Returns the models in the summary of a recorded call that have no price, if it was read with its costs. */
+export function unpricedIn(summary: unknown): string[] {
+  return usageIn(summary).flatMap(({ model, tokens, cost }) => (cost === undefined && tokens > 0 ? [model] : []));
+}
+
+function usageIn(summary: unknown): { model: string; tokens: number; cost: number | undefined }[] {
+  const { usage, weave } = objectOrEmpty(summary);
+  const { costs } = objectOrEmpty(weave);
+  return Object.entries(objectOrEmpty(usage)).flatMap(([model, used]) => {
+    const tokens = tokensIn(used);
+    return tokens === undefined ? [] : [{ model, tokens, cost: costIn(ownMember(costs, model)) }];
+  });
 }
 
 /** Returns the tokens that a model was used for; undefined if they are not recorded. */

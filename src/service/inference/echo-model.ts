@@ -1,10 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import type { BodyOf } from '../../contract/endpoints.ts';
-import { echoModel } from '../../contract/inference.ts';
+import { echoModel, echoModelFacts } from '../../contract/inference.ts';
 import { Refusal } from '../../core/http/refusal.ts';
-
-/** The built-in model, which shows everything around a language model without being one. */
-const echoModelFacts = { id: echoModel, object: 'model', created: 0, owned_by: 'heddle' };
 
 const preamble =
   'This is heddle/echo, not a language model: it repeats the messages it received. Its usage counts characters, not tokens.';

@@ -280,7 +280,7 @@ async function* toTrials(
   for await (const trees of readTrees(database, project_id, calls, budget)) {
     for (const { call, children } of trees) {
       if (request.include_costs) await addCosts(children);
-      yield toTrial(call, children);
+      yield toTrial(call, children, { hasCosts: request.include_costs });
     }
   }
 }
@@ -304,6 +304,7 @@ async function summarize(
     const costs: number[] = [];
     const judgeTokens: number[] = [];
     const judgeCosts: number[] = [];
+    const unpriced = new Set<string>();
     let [trial_count, error_count] = [0, 0];
     for await (const calls of readTrials(database, project_id, [id], budget)) {
       const included = calls.filter((call) => counted.has(rowDigestOf(objectOrEmpty(call.inputs).example)));
@@ -314,6 +315,7 @@ async function summarize(
         if (trial.total_cost != null) costs.push(trial.total_cost);
         if (trial.judge_tokens != null) judgeTokens.push(trial.judge_tokens);
         if (trial.judge_cost != null) judgeCosts.push(trial.judge_cost);
+        for (const model of trial.unpriced_models ?? []) unpriced.add(model);
         lists.add(trial.scores);
         for (const scorer of Object.keys(trial.scorer_errors ?? {})) {
           scorerErrors.set(scorer, (scorerErrors.get(scorer) ?? 0) + 1);
@@ -331,6 +333,7 @@ async function summarize(
       predict_total_cost: sumOf(costs) ?? null,
       judge_total_tokens: sumOf(judgeTokens) ?? null,
       judge_total_cost: sumOf(judgeCosts) ?? null,
+      ...(unpriced.size > 0 && { unpriced_models: [...unpriced].sort() }),
       evaluation_ref: textOf(self ?? itself),
       model_ref: textOf(model),
       display_name: run?.display_name ?? null,

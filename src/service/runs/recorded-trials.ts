@@ -3,6 +3,7 @@ import type { EvaluationTrial } from '../../contract/evaluation-runs.ts';
 import { plainNumber } from '../../core/json/exact-number.ts';
 import type { Members } from '../../core/json/json-object.ts';
 import { objectOrEmpty } from '../../core/json/json-object.ts';
+import { unpricedIn } from '../../core/statistics/call-totals.ts';
 import { sumOf } from '../../core/statistics/score-lists.ts';
 import { attributesOf, operationOf } from './recorded-runs.ts';
 
@@ -20,8 +21,13 @@ export function outputOf(trial: RecordedCall): unknown {
 /**
  * Returns a trial as clients see it, whatever program recorded it.
  * @param children the calls that the trial made: one of the model, and one of each scorer.
+ * @param options.hasCosts whether their costs were added.
  */
-export function toTrial(trial: RecordedCall, children: readonly RecordedCall[]): EvaluationTrial {
+export function toTrial(
+  trial: RecordedCall,
+  children: readonly RecordedCall[],
+  { hasCosts = false } = {},
+): EvaluationTrial {
   const recorded = scoresOf(trial);
   const prediction = findPrediction(trial, children, recorded);
   const scorers = children.filter((call) => call !== prediction && isScorer(call, recorded));
@@ -37,6 +43,8 @@ export function toTrial(trial: RecordedCall, children: readonly RecordedCall[]):
     const call = scorers.find((scorer) => keyFor({ [key]: true }, scorer) !== undefined);
     return call ? [[key, call.id] as const] : [];
   });
+  const asking = prediction ? [prediction, ...scorers] : scorers;
+  const unpriced = hasCosts ? [...new Set(asking.flatMap(({ summary }) => unpricedIn(summary)))] : [];
   return {
     predict_and_score_call_id: trial.id,
     predict_call_id: prediction?.id ?? sourceCallOf(trial) ?? null,
@@ -48,6 +56,7 @@ export function toTrial(trial: RecordedCall, children: readonly RecordedCall[]):
     total_cost: costOf(prediction),
     judge_tokens: sumOf(scorers.flatMap((call) => tokensOf(call) ?? [])) ?? null,
     judge_cost: sumOf(scorers.flatMap((call) => costOf(call) ?? [])) ?? null,
+    ...(unpriced.length > 0 && { unpriced_models: unpriced }),
     scorer_call_ids: Object.fromEntries(ids),
     error: prediction?.exception ?? trial.exception ?? null,
     scorer_errors: Object.fromEntries(errors),

@@ -27,25 +27,29 @@ export class BudgetReached extends Error {}
  */
 export class RunBudget {
   readonly limits: RunLimits | undefined;
-  readonly #prices: Readonly<Record<string, TokenPrice>>;
+  readonly #prices: Readonly<Record<string, TokenPrice>> | undefined;
   readonly #spent: Spending;
   /** Requests that are booked and have not ended. */
   #booked = 0;
 
   /**
-   * @param prices by model; needed for a limit in USD.
+   * @param prices by model; undefined if a model has none, and the cost is unknown.
    * @param stored what {@link toStored} returned before.
    */
-  constructor(limits: RunLimits | undefined, prices: Readonly<Record<string, TokenPrice>>, stored: Partial<Spending>) {
+  constructor(
+    limits: RunLimits | undefined,
+    prices: Readonly<Record<string, TokenPrice>> | undefined,
+    stored: Partial<Spending>,
+  ) {
     this.limits = limits;
     this.#prices = prices;
     this.#spent = { requests: 0, tokens: 0, usd: 0, largestTokens: 0, largestUsd: 0, ...stored };
   }
 
-  /** What the requests that have ended took. */
-  get spent(): Pick<Spending, 'requests' | 'tokens' | 'usd'> {
+  /** What the requests that have ended took; without USD where the cost is unknown. */
+  get spent(): Pick<Spending, 'requests' | 'tokens'> & { usd?: number } {
     const { requests, tokens, usd } = this.#spent;
-    return { requests, tokens, usd: Number(usd.toPrecision(12)) };
+    return { requests, tokens, ...(this.#prices && { usd: Number(usd.toPrecision(12)) }) };
   }
 
   /** Returns what to store: what was spent, with the requests that are booked. */
@@ -100,7 +104,7 @@ export class RunBudget {
     const { prompt, completion, total } = countTokens(usage);
     const ofPrompt = prompt ?? Math.ceil(sentChars / charsPerToken);
     const ofReply = completion ?? Math.ceil(chars / charsPerToken);
-    const price = ownMember(this.#prices, model) as TokenPrice | undefined;
+    const price = this.#prices && (ownMember(this.#prices, model) as TokenPrice | undefined);
     return [total ?? ofPrompt + ofReply, price ? ofPrompt * price.prompt + ofReply * price.completion : 0] as const;
   }
 
@@ -173,7 +177,7 @@ export class Booking implements RequestMeter {
 }
 
 /** Returns limits as text, like `40 requests and 0.5 USD`. */
-export function limitsInWords(limits: RunLimits | Pick<Spending, 'requests' | 'tokens' | 'usd'>): string {
+export function limitsInWords(limits: RunLimits | RunBudget['spent']): string {
   const { requests, tokens, usd } = objectOrEmpty(limits) as Partial<Spending>;
   const parts = [
     ...(requests === undefined ? [] : [`${requests} request${requests === 1 ? '' : 's'}`]),

@@ -115,7 +115,7 @@ export interface RunDefinition {
   request: ModelRequest | null;
   source?: RunSource;
   budget?: RunLimits;
-  /** Prices of the models, if the budget has a limit in USD. */
+  /** Prices of the models, if there is a budget and all of them have one. */
   prices?: Record<string, TokenPrice>;
   operations: { trial: string; predict: string };
   scorers: RunScorer[];
@@ -242,7 +242,10 @@ async function storeTable(
   return table;
 }
 
-/** Returns the budget of a run, with the prices that it needs. @throws Refusal 400 for a model without a price. */
+/**
+ * Returns the budget of a run, with the prices of its models.
+ * @throws Refusal 400 for a limit in USD and a model without a price.
+ */
 async function budgetOf(
   transaction: Transaction,
   requests: readonly ModelRequest[],
@@ -250,12 +253,12 @@ async function budgetOf(
   { project_id, budget_limits }: RunRequest,
 ): Promise<Pick<RunDefinition, 'budget' | 'prices'>> {
   if (!budget_limits) return {};
-  if (budget_limits.usd === undefined) return { budget: budget_limits };
   const all = [...requests, ...scorers.flatMap(judgesIn).map(({ request }) => request)];
   const models = [...new Set(all.map(({ body }) => body.model))];
   const prices = await readPricesAt(transaction, project_id, models, Date.now());
   const unknown = models.find((model) => !prices.has(model));
   if (unknown === undefined) return { budget: budget_limits, prices: Object.fromEntries(prices) };
+  if (budget_limits.usd === undefined) return { budget: budget_limits };
   throw new Refusal(
     400,
     `A budget in USD needs the price of the model ${unknown}, and project ${project_id} has none: store it, or limit tokens or requests`,

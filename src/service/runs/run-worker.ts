@@ -119,7 +119,7 @@ export class RunWorker {
     this.#waiting = open.map((trial) => ({ trial, mayHaveResults: true }));
     this.#nextTrial = job.next_trial;
     const { budget, prices } = this.#definition;
-    this.#budget = new RunBudget(budget, prices ?? {}, JSON.parse(job.spent));
+    this.#budget = new RunBudget(budget, prices, JSON.parse(job.spent));
   }
 
   /** Works until the run has ended, its lease is lost, or {@link stop} is called. */

@@ -15,18 +15,18 @@ function settle(booking: Booking | undefined, tokens = 10): void {
 
 describe('RunBudget', () => {
   it('books no more requests than its limit, and refuses one that was not booked', () => {
-    const budget = new RunBudget({ requests: 3 }, {}, {});
+    const budget = new RunBudget({ requests: 3 }, undefined, {});
     const booking = budget.book(2);
     expect(budget.book(2)).toBeUndefined();
     settle(booking);
     settle(booking);
     settle(booking);
     expect(() => booking!.begin()).toThrow(BudgetReached);
-    expect(budget.spent).toEqual({ requests: 3, tokens: 30, usd: 0 });
+    expect(budget.spent).toEqual({ requests: 3, tokens: 30 });
   });
 
   it('sends one trial until it knows what requests take, and then reckons with the largest', () => {
-    const budget = new RunBudget({ tokens: 100 }, {}, {});
+    const budget = new RunBudget({ tokens: 100 }, undefined, {});
     const first = budget.book(1);
     expect(budget.book(1)).toBeUndefined();
     settle(first, 30);
@@ -45,13 +45,13 @@ describe('RunBudget', () => {
   });
 
   it('stores booked requests as if they had been sent, until they are released', () => {
-    const budget = new RunBudget({ requests: 9 }, {}, {});
+    const budget = new RunBudget({ requests: 9 }, undefined, {});
     const booking = budget.book(2);
     settle(booking);
     expect(budget.toStored()).toMatchObject({ requests: 2, tokens: 20 });
     booking!.release();
     expect(budget.toStored()).toMatchObject({ requests: 1, tokens: 10 });
-    expect(new RunBudget({ requests: 9 }, {}, budget.toStored()).spent).toEqual({ requests: 1, tokens: 10, usd: 0 });
+    expect(new RunBudget({ requests: 9 }, undefined, budget.toStored()).spent).toEqual({ requests: 1, tokens: 10 });
   });
 });
 
@@ -76,13 +76,25 @@ describe('a run with a budget', () => {
     expect(await setup.ended(run)).toEqual({
       code: 'failed',
       error:
-        'Stopped by its budget of 9 requests: 4 of 12 predictions took 8 requests, 80 tokens and 0 USD, and the next could exceed it.',
+        'Stopped by its budget of 9 requests: 4 of 12 predictions took 8 requests and 80 tokens, and the next could exceed it.',
     });
     expect(model.asked).toHaveLength(8);
     expect(Object.keys(await setup.trials(run))).toHaveLength(4);
     const { call_id } = await setup.post('/evaluations/resume', { call_id: run, budget: { requests: 16 } });
     expect(await setup.ended(call_id)).toMatchObject({ code: 'complete' });
     expect(model.asked).toHaveLength(24);
+  });
+
+  it('says what it cost where all its models have a price, whatever its limit', async () => {
+    const { setup, start } = await setUp();
+    const price = { prompt_token_cost: 0.01, completion_token_cost: 0.01 };
+    await setup.post('/cost/create', { costs: { small: price } });
+    expect((await setup.ended(await start({ requests: 3 }))).error).toContain('took 2 requests and 20 tokens,');
+    await setup.post('/cost/create', { costs: { judge: price } });
+    // The judge's score of the first row is kept.
+    expect((await setup.ended(await start({ requests: 5 }))).error).toContain(
+      'took 5 requests, 50 tokens and 0.5 USD,',
+    );
   });
 
   it('ends before it takes more tokens', async () => {

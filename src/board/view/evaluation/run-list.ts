@@ -43,7 +43,7 @@ function runRow(run: RunWithFigures, view: EvaluationView): ComponentChild {
   };
   const open = button(name, () => view.openOther({ run_ids: [run_id] }), { 'aria-label': `Open the run ${name}` });
   const scores = scorers.map((figures) =>
-    h('li', {}, visibleText(figures.scorer), ` ${figureWords(figures, formats)}`),
+    h('li', {}, visibleText(`${figures.scorer} ${figureWords(figures, formats)}`)),
   );
   const cells: ComponentChild[][] = [
     [h('input', box)],
@@ -52,7 +52,7 @@ function runRow(run: RunWithFigures, view: EvaluationView): ComponentChild {
       model !== undefined && h('div', {}, visibleText(model)),
       prompt !== undefined && h('div', { class: 'prompt' }, visibleText(prompt)),
     ],
-    [usageWords(run, formats).join(', ')],
+    [visibleText(usageWords(run, formats).join(', '))],
     [h('ul', {}, scores)],
   ];
   return h(

@@ -63,7 +63,7 @@ function distribution(figures: ScorerFigures, scale: Scale, formats: Formats): C
   return h(
     'div',
     {},
-    h('p', { class: 'figure' }, figureWords(figures, formats)),
+    h('p', { class: 'figure' }, visibleText(figureWords(figures, formats))),
     pass_rate !== undefined && bar(pass_rate),
     interval && middle !== undefined && intervalBar(interval, middle, scale),
     pass_rate === undefined && values && histogram(values, formats),

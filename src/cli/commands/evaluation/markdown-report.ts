@@ -47,7 +47,7 @@ export function markdownReport(
     run.prompt === undefined ? '' : code(run.prompt),
     String(run.predictions),
     run.tokens === undefined ? '' : String(run.tokens),
-    run.cost === undefined ? '' : String(run.cost),
+    run.cost === undefined ? '' : `${run.cost} USD`,
   ]);
   const lines = rows.map((row) => [
     code(nameOfRow(row)),
