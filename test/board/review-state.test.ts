@@ -1,10 +1,12 @@
 import { describe, expect, it } from 'vitest';
 import { draftedChange, draftText, emptyDraft, parseDraft, withRetraction } from '../../src/board/view/review/draft.ts';
 import { choicesOf, readTyped, textOf } from '../../src/board/view/review/field-values.ts';
+import { titlesOfCard } from '../../src/board/view/review/item-values.ts';
 import {
   acceptSuggestions,
   agentsOf,
   batchesOf,
+  type Card,
   chooseActive,
   chooseState,
   emptyBoard,
@@ -59,6 +61,20 @@ function page(items: ReviewedItem[], more: Partial<Review> = {}): Review {
 const opened = withFirstItems(connected, page([item('a'), item('b')]));
 const changeOf = ({ cards, fields }: ReviewState, id: string) =>
   draftedChange(cards.get(id)!.item, cards.get(id)!.draft, fields);
+
+describe('titlesOfCard', () => {
+  it('tells an item by its first input of several words, or else by its first, and by its output', () => {
+    const titlesOf = (call_values: Record<string, unknown>): string[] =>
+      titlesOfCard({ item: item('a', { call_values }), wholes: new Map() } as unknown as Card);
+    const output = 'Please see your confirmation.';
+    expect(titlesOf({ 'inputs.booking': 'TR-1', 'inputs.question': 'Where is my bag?', output })).toEqual([
+      'Where is my bag?',
+      output,
+    ]);
+    expect(titlesOf({ 'inputs.booking': 'TR-1', 'inputs.city': 'Oslo', output })).toEqual(['TR-1', output]);
+    expect(titlesOf({ output })).toEqual([output]);
+  });
+});
 
 describe('the state of the review board', () => {
   it('keeps cards with decisions when the first page is read again, and drops others', () => {

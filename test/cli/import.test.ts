@@ -177,7 +177,7 @@ describe('heddle import', () => {
     expect(inCapitals).toMatchObject({ code: 0, stdout: '0 added, 2 duplicates\n' });
 
     const mistyped = await importFile(second, '--project', 'team/names', '--queue', "Nurse's reviews");
-    expect(mistyped.stderr).toContain("The queue Nurse's reviews is new. The nearest others are Nurse's review.\n");
+    expect(mistyped.stderr).toContain("The queue Nurse's reviews is new; the project also has Nurse's review.\n");
     expect(inCapitals.stderr).not.toContain('is new');
 
     const namesake = { project_id: 'team/names', name: "Nurse's review", scorer_refs: [] };

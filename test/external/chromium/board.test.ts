@@ -75,8 +75,9 @@ describe.skipIf(!hasChromium)('heddle board in a browser', () => {
     expect(result.tables[0].rows).toEqual([['completed', 120, 80, 40]]);
   });
 
-  it('survives a reload, and says that an address was used in another browser or that heddle has ended', async () => {
-    const { url, interrupt } = await startBoard(['support-triage'], emptyHome(temporaryFolder()));
+  it('survives a reload and the end of the command, and says that an address was used in another browser', async () => {
+    const environment = emptyHome(temporaryFolder());
+    const { url, interrupt } = await startBoard(['support-triage'], environment);
     const calls: (string | null)[] = [];
     const page = await open(url, {}, (request) => calls.push(request.postData()));
     await says(page, '9 items to judge.');
@@ -93,6 +94,10 @@ describe.skipIf(!hasChromium)('heddle board in a browser', () => {
     await interrupt();
     await page.getByRole('button', { name: 'Refresh' }).click();
     await says(page, 'heddle has ended. Run the command again in a terminal.');
+    const again = await startBoard(['support-triage'], environment);
+    // Opened in the same tab, where only what is behind the # is new.
+    await page.goto(again.url);
+    await says(page, '9 items to judge.');
   });
 
   it('lists the queues when it is started without one', async () => {

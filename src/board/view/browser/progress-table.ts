@@ -49,7 +49,7 @@ function tableOf({ rows, others }: SummaryTable, { state: { formats } }: Board):
       [
         number(items),
         number(today),
-        shared === 0 ? '–' : `${number(disputed)} of ${number(shared)} shared`,
+        shared === 0 ? 'none shared' : `${number(disputed)} of ${number(shared)} shared`,
         number(seconds, ' s'),
       ].map((text) => h('td', {}, text)),
     ]),
@@ -71,7 +71,7 @@ function tableOf({ rows, others }: SummaryTable, { state: { formats } }: Board):
     h(
       'p',
       { class: 'description' },
-      'Today is the day in UTC. Shared are judgements of a field of an item that someone else judged too. The time is the median between two items.',
+      'Today is the day in UTC. Shared are judgements of a field of an item that someone else judged too. The time is the median between two items; – if there are too few.',
     ),
   ];
 }

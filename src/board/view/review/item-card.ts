@@ -231,7 +231,7 @@ function focusBox({ currentTarget }: TargetedEvent): void {
   (currentTarget as Element).closest('fieldset')?.querySelector<HTMLElement>('.box')?.focus();
 }
 
-/** Draws the values of a dispute side by side, each as a button that settles it. */
+/** Draws the values of a dispute, each as a button that settles it. */
 function disputeLine(
   field: FieldSummary,
   { disputes = {} }: ReviewedItem,

@@ -57,10 +57,12 @@ export function itemValues(props: ValuesProps): ComponentChild[] {
   ];
 }
 
-/** Returns what tells an item from others on one line: the beginnings of its first value and of its output. */
+/** Returns what tells an item from others on one line: the beginnings of its first value of several words, or else the first, and of its output. */
 export function titlesOfCard(card: Card): string[] {
   const values = valuesOf(card);
-  const shown = [...new Set([values[0], partsOf(values).output[0]])].filter((each) => each !== undefined);
+  const { inputs, output } = partsOf(values);
+  const told = inputs.find(({ value }) => / /.test(String(value))) ?? values[0];
+  const shown = [...new Set([told, output[0]])].filter((each) => each !== undefined);
   if (shown.length === 0) return [plainText(card.item.call_op_name)];
   return shown.map(({ value }) => beginningOf(typeof value === 'string' ? value : JSON.stringify(value)));
 }

@@ -75,6 +75,8 @@ export function connectToBoardServer(events: HostEvents): Host {
     await begin(token);
     checkLater();
   };
+  // An address that is opened in this tab changes what is behind the # only.
+  window.addEventListener('hashchange', () => location.reload());
   window.addEventListener('storage', ({ key, newValue }) => {
     if (key !== sessionKey || newValue === null || newValue === session) return;
     session = newValue;

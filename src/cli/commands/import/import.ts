@@ -8,7 +8,7 @@ import { hasSampleProject, sampleProject } from '../../../runtime/runtime.ts';
 import { type CheckedImport, type ImportTarget, type NewField, readImport } from '../../../service/start-service.ts';
 import { describeSource, resolveSettings } from '../../../settings/resolve-settings.ts';
 import { cutValue, valuesAt } from '../../../text/call-values.ts';
-import { nearestSentence } from '../../../text/names.ts';
+import { nearest, shortName } from '../../../text/names.ts';
 import { pluralize } from '../../../text/page.ts';
 import { shellWord } from '../../../tools/definition/terminal-command.ts';
 import { dataFlags, withStore } from '../../access/open-store.ts';
@@ -135,8 +135,10 @@ async function importFile(command: Command, file: string, flags: ImportFlags): P
   printLine(`${added} added, ${pluralize(duplicates, 'duplicate')}${judged}`);
   // A queue whose name was mistyped is a new one.
   if (otherQueues.length > 0) {
-    const others = nearestSentence('others', target.queueId, otherQueues);
-    invocation().stderr.write(escapeControls(`The queue ${target.queueId} is new. ${others}\n`));
+    const others = nearest(target.queueId, otherQueues, (name) => [name])
+      .map(shortName)
+      .join(', ');
+    invocation().stderr.write(escapeControls(`The queue ${target.queueId} is new; the project also has ${others}.\n`));
   }
   if (newFields.length > 0) {
     const noun = newFields.length === 1 ? 'a new field' : 'new fields';

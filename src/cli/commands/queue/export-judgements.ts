@@ -31,6 +31,7 @@ export async function exportJudgements(
       if (showsProgress) drawProgress({ unit: 'exporting items', done: part.writtenItems, total: part.items });
       exported = part;
     }
+    showProgress('');
     return exported;
   });
 }
