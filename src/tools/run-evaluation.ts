@@ -183,7 +183,7 @@ const output = z.object({
 type RunResult = z.output<typeof output>;
 
 const estimate =
-  'A quarter of the characters of the filled messages of the first rows; replies, and their length in what judges read, come on top.';
+  'The estimate is a quarter of the characters of the filled messages, taken from the first rows; replies, and their length in what judges read, come on top.';
 
 export const runEvaluationTool = defineTool({
   name: 'run_evaluation',

@@ -246,6 +246,13 @@ describe('heddle evaluation', () => {
     expect((await run(compare, environment)).code).toBe(0);
     const newest = JSON.parse((await run(['evaluation', 'compare', runArgs[2]!], environment)).stdout);
     expect(newest.runs).toMatchObject([{ run_id: first.runs[0].run_id }, { run_id: runs[1].run_id }]);
+    // A sample is an evaluation of its own.
+    await run([...runArgs, '--sample', '1', '--baseline', 'main'], environment);
+    const ambiguous = await run(['evaluation', 'compare', 'main'], environment);
+    expect([ambiguous.code, ambiguous.stderr]).toEqual([
+      2,
+      expect.stringContaining('Several evaluations have a baseline "main": '),
+    ]);
     const alone = await run([...runArgs, '--fail-if-worse'], environment);
     expect([alone.code, alone.stderr]).toEqual([2, expect.stringContaining('--fail-if-worse needs --compare')]);
   });

@@ -134,7 +134,7 @@ describe('run_evaluation', () => {
       detectable: 0.9905,
     });
     expect(text).toContain(
-      'Nothing was started (dry_run). 4 rows: 4 requests to the model and 4 to judges (8 in all), about 90 tokens. A quarter of the characters',
+      'Nothing was started (dry_run). 4 rows: 4 requests to the model and 4 to judges (8 in all), about 90 tokens. The estimate is a quarter of the characters',
     );
     expect(writesOf(service)).toEqual([]);
   });

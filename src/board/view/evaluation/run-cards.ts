@@ -51,9 +51,9 @@ function factsOf(run: RunWithFigures, formats: Formats): [string, string][] {
     ['Started', started_at && formats.time(started_at, 'medium')],
     ['Predictions', predictions === undefined ? undefined : `${number(predictions)}${failed}`],
     ['Tokens', number(tokens)],
-    ['Cost', number(cost)],
+    ['Cost, USD', number(cost)],
     ['Tokens of judges', number(judge_tokens)],
-    ['Cost of judges', number(judge_cost)],
+    ['Cost of judges, USD', number(judge_cost)],
     ['Mean latency', latency_seconds === undefined ? undefined : formats.seconds(latency_seconds)],
     ['Id', run_id],
   ];

@@ -19,7 +19,7 @@ import { pluralize } from '../../../text/page.ts';
 import { createNamedFile, writeInParts } from '../../access/named-file.ts';
 import { showView } from '../../access/show-view.ts';
 import { invocation } from '../../invocation.ts';
-import { addOutputOptions, type OutputForm } from '../../terminal/output-form.ts';
+import { addOutputOptions, isForPeople, type OutputForm } from '../../terminal/output-form.ts';
 import { drawProgress, showProgress } from '../../terminal/progress.ts';
 import { UsageError } from '../../terminal/report-failure.ts';
 import { addSettingFlags, asNumber, asShare, asWholeNumber, runtimeFlags } from '../../usage/flags.ts';
@@ -552,8 +552,9 @@ async function runsToCompare(name: string, tools: ToolRunner): Promise<string[]>
   try {
     return await runIdsOf({ evaluation: name, compare: true }, tools);
   } catch (error) {
-    const found: Results = await tools.run('read_evaluation', { run_ids: [name], limit: 1 }).catch(() => {
-      throw error;
+    const found: Results = await tools.run('read_evaluation', { run_ids: [name], limit: 1 }).catch((ofBaseline) => {
+      // Several evaluations may have a baseline of this name.
+      throw ofBaseline instanceof HeddleError && ofBaseline.code === 'invalid_arguments' ? ofBaseline : error;
     });
     const { run_id: baseline, evaluation } = found.runs[0]!;
     const newest: Results = await tools.run('read_evaluation', { evaluation, limit: 2 });
@@ -583,7 +584,9 @@ function addBaseline(evaluation: Command): void {
       requireTool('run_evaluation', serverOptions.tools);
       const [id] = await runIdsOf({ run_ids: [run] }, tools);
       const result = await tools.run('run_evaluation', { run_id: id, baseline });
-      await printResult('run_evaluation', result, form);
+      // What tools do next is no command.
+      const { next: _, ...shown } = result;
+      await printResult('run_evaluation', isForPeople(form) ? shown : result, form);
       if (result.baseline === undefined) throw unfinishedRun(result, result.status);
     });
   });
