@@ -195,6 +195,7 @@ async function makeRows(
   const unread: string[] = [];
   const disputed: CallsByColumn = new Map();
   const missing: CallsByColumn = new Map();
+  const empty: CallsByColumn = new Map();
   let anyCall: RecordedCall | undefined;
   let bytes = 0;
   for (const batch of inBatches(items, callsPerBatch)) {
@@ -211,6 +212,7 @@ async function makeRows(
       for (const [column, source] of columns) {
         const { value, isDisputed } = valueFrom(source, call, call_id, annotated);
         if (isDisputed) appendTo(disputed, column, call_id);
+        if (value === null) appendTo(empty, column, call_id);
         // Defined, since an assignment to a member called __proto__ would be lost.
         if (value !== undefined) Object.defineProperty(row, column, { value, enumerable: true, configurable: true });
         else appendTo(missing, column, call_id);
@@ -233,16 +235,16 @@ async function makeRows(
       hint: 'Call query_queue_items with include_call to see why.',
     });
   }
-  return { rows, warnings: warningsOf(columns, { unread, missing, disputed }, annotated.expected) };
+  return { rows, warnings: warningsOf(columns, { unread, missing, empty, disputed }, annotated.expected) };
 }
 
 /** The ids of calls by column. */
 type CallsByColumn = Map<string, string[]>;
 
-/** Returns the warnings about calls that cannot be read, and about columns with missing or disputed values. */
+/** Returns the warnings about calls that cannot be read, and about columns with missing, empty or disputed values. */
 function warningsOf(
   columns: readonly Column[],
-  { unread, missing, disputed }: { unread: readonly string[]; missing: CallsByColumn; disputed: CallsByColumn },
+  { unread, ...found }: { unread: readonly string[] } & Record<'missing' | 'empty' | 'disputed', CallsByColumn>,
   expected: string,
 ): string[] {
   const warnings: string[] = [];
@@ -250,14 +252,19 @@ function warningsOf(
     warnings.push(`${pluralize(unread.length, 'call')} cannot be read and has no row: ${firstIds(unread)}.`);
   }
   for (const [column, source] of columns) {
-    const missingIn = missing.get(column) ?? [];
+    const missingIn = found.missing.get(column) ?? [];
     if (missingIn.length > 0) {
       const count = pluralize(missingIn.length, 'row');
       warnings.push(
         `${count} without ${column}: ${placeOf(source, expected)} does not exist in ${firstIds(missingIn)}.`,
       );
     }
-    const disputedIn = disputed.get(column) ?? [];
+    const emptyIn = found.empty.get(column) ?? [];
+    if (emptyIn.length > 0) {
+      // Failed calls have null as their output; a prompt would be filled with this word.
+      warnings.push(`${column} is null in ${pluralize(emptyIn.length, 'row')}: ${firstIds(emptyIn)}.`);
+    }
+    const disputedIn = found.disputed.get(column) ?? [];
     if (disputedIn.length > 0) {
       const count = pluralize(disputedIn.length, 'row');
       warnings.push(`Annotators differ about ${column} in ${count}; the latest counts: ${firstIds(disputedIn)}.`);

@@ -85,6 +85,12 @@ describe.each(services)('the filter of items on $name', (service) => {
     expect(last.text.includes('5 match; the service does not apply this filter')).toBe(isRecorded);
   });
 
+  it('warns of rows whose value is null', async () => {
+    const from_queue = { queue_id, filter: { ids: ['other', 'newer'] }, map: { answer: 'output' } };
+    const made = await ada.call('create_dataset', { name: 'Nulls', from_queue, dry_run: true });
+    expect(made.warnings).toEqual(['answer is null in 1 row: other.']);
+  });
+
   it('sorts by how far annotators differ, the widest first', async () => {
     const sort_by = [
       { field: 'disagreement', direction: 'desc' },
