@@ -74,28 +74,29 @@ async function addJudgedCalls(conditions: ItemSelection, queue: QueueKey, budget
     field: unjudged_by_me == null ? (field ?? undefined) : undefined,
     user: isAboutOthers ? undefined : account,
   };
-  const judgements: (ReturnType<typeof annotatorOf> & { call_id: string; field: string; value: unknown })[] = [];
-  let heldBytes = 0;
+  const ownCreator = filter.own_creator ?? undefined;
+  const passes = judgementTest(filter, ({ user, creator }) => user === account && creator === ownCreator);
+  // A call without judgements passes only negative conditions: then the list names those that do not pass.
+  const isWanted = !passes([]);
+  const ids: string[] = [];
   const ofQueue = { ...queue, ...wanted, types: judgementTypes, withValues };
   for await (const judged of readJudgedCalls(database, ofQueue, budget)) {
-    for (const { call_id, judgements: ofCall } of judged) {
-      for (const { user, creator, value, bytes, field } of ofCall) {
-        budget.hold(bytes);
-        heldBytes += bytes;
-        await budget.scan(bytes, 4);
-        const name = annotatorOf(user, creator ?? undefined);
-        judgements.push({ ...name, call_id, field, value: value === undefined ? undefined : JSON.parse(value) });
-      }
+    for (const { call_id, judgements } of judged) {
+      await budget.scan(
+        judgements.reduce((sum, { bytes }) => sum + bytes, 0),
+        4,
+      );
+      const tested = judgements.map(({ user, creator, field, value }) => ({
+        ...annotatorOf(user, creator ?? undefined),
+        field,
+        value: value === undefined ? undefined : JSON.parse(value),
+      }));
+      if (passes(tested) !== isWanted) continue;
+      budget.hold(bytesPerId);
+      ids.push(call_id);
     }
   }
-  const ownCreator = filter.own_creator ?? undefined;
-  const passes = judgementTest(filter, judgements, ({ user, creator }) => user === account && creator === ownCreator);
-  const judged = [...new Set(judgements.map(({ call_id }) => call_id))];
-  // A call without judgements passes only negative conditions: then the list names those that do not pass.
-  const isWanted = !passes('');
-  calls.push({ isWanted, ids: JSON.stringify(judged.filter((id) => passes(id) === isWanted)) });
-  budget.release(heldBytes);
-  budget.hold(judged.length * bytesPerId);
+  calls.push({ isWanted, ids: JSON.stringify(ids) });
 }
 
 /** Finds the calls of the items that fulfil all other conditions, and whose inputs or output contain a text. */
