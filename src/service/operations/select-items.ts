@@ -94,12 +94,12 @@ async function addJudgedCalls(conditions: ItemSelection, queue: QueueKey, budget
   const ofQueue = { ...queue, ...wanted, types: judgementTypes, withValues };
   for await (const judged of readJudgedCalls(database, ofQueue, budget)) {
     for (const { call_id, judgements } of judged) {
-      for (const { bytes } of judgements) await budget.scan(bytes, 4);
-      const tested = judgements.map(({ user, creator, field, value }) => ({
-        ...annotatorOf(user, creator ?? undefined),
-        field,
-        value: value === undefined ? undefined : JSON.parse(value),
-      }));
+      const tested = [];
+      for (const { user, creator, field, value, bytes } of judgements) {
+        await budget.scan(bytes, 4);
+        const judged = { field, value: value === undefined ? undefined : JSON.parse(value) };
+        tested.push(Object.assign(annotatorOf(user, creator ?? undefined), judged));
+      }
       if (passes(tested) !== isWanted) continue;
       budget.hold(bytesPerId);
       ids.push(call_id);
