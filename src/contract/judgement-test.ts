@@ -61,7 +61,6 @@ function isDisputed<Tested extends TestedJudgement>(
   isNamed: (judgement: Tested) => boolean,
 ): boolean {
   const withValue = judgements.filter(({ value }) => value !== undefined);
-  if (withValue.length < 2) return false;
   const values = new Map<string, string>();
   const disputed = new Set<string>();
   for (const { field, value } of withValue) {

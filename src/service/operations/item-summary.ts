@@ -1,3 +1,4 @@
+import { sql } from 'kysely';
 import type { ResultOf } from '../../contract/endpoints.ts';
 import { secondsPerItem, type TimedJudgement } from '../../core/statistics/pace.ts';
 import { inByteOrder } from '../query/sort-records.ts';
@@ -6,14 +7,7 @@ import type { Database, Transaction } from '../storage/database.ts';
 import { findQueue } from '../storage/queue-rows.ts';
 import type { OperationHandler, OperationInput } from './operation.ts';
 import { type CallWithJudgements, type JudgementInQueue, numberOfText, readJudgedCalls } from './read-judgements.ts';
-import {
-  conditionsFor,
-  exclusionIn,
-  findsByIndex,
-  type ItemSelection,
-  readItemRows,
-  selectItems,
-} from './select-items.ts';
+import { conditionsFor, findsByIndex, type ItemSelection, readItemRows, selectItems } from './select-items.ts';
 
 type Summary = ResultOf<'summarizeQueueItems'>;
 type ItemGroup = NonNullable<Summary['groups']>[number];
@@ -51,7 +45,7 @@ async function countGroups(
   target: { project_id: string; queue_id: string },
   conditions: ItemSelection,
 ): Promise<ItemGroup[]> {
-  const exclusion = exclusionIn(conditions, target);
+  const exclusion = exclusionIn(conditions, target.project_id);
   if (exclusion) {
     const keyOf = ({ call_op_name, annotation_state }: ItemGroup) => `${annotation_state} ${call_op_name}`;
     const all = await countGroups(transaction, target, exclusion.all);
@@ -72,6 +66,22 @@ async function countGroups(
     .execute();
   // PostgreSQL's driver returns counts as strings.
   return groups.map((group) => ({ ...group, count: Number(group.count) }));
+}
+
+/** Returns, for conditions that exclude some calls, those without the exclusion, and those of the items that it excludes. */
+function exclusionIn(conditions: ItemSelection, project_id: string) {
+  const { filter, calls } = conditions;
+  const exclusion = calls.find(({ isWanted }) => !isWanted);
+  if (!exclusion && filter.has_error !== false) return undefined;
+  // A call that was deleted has neither failed nor not.
+  const ids =
+    exclusion?.ids ??
+    sql`(select id from calls where project_id = ${project_id} and exception is not null
+      union all select id from deleted_calls where project_id = ${project_id}
+      and not exists (select 1 from calls where calls.project_id = deleted_calls.project_id and calls.id = deleted_calls.id))`;
+  const others = calls.filter((list) => list !== exclusion);
+  const all = { ...conditions, filter: exclusion ? filter : { ...filter, has_error: null }, calls: others };
+  return { all, excluded: { ...all, calls: [...others, { isWanted: true, ids }] } };
 }
 
 async function groupByJudgements(database: Database, input: SummaryInput): Promise<Summary> {

@@ -208,9 +208,8 @@ export function selectItems(transaction: Transaction, { project_id, queue_id }: 
       ),
     );
   }
-  for (const { isWanted, ids } of calls) {
-    items = items.where(isWanted ? sql<boolean>`call_id in ${ids}` : sql<boolean>`call_id not in ${ids}`);
-  }
+  for (const { isWanted, ids } of calls)
+    items = items.where(sql<boolean>`call_id ${sql.raw(isWanted ? 'in' : 'not in')} ${ids}`);
   return items;
 }
 
@@ -219,26 +218,6 @@ export function findsByIndex({ filter, calls }: ItemSelection): boolean {
   const { id, call_id, call_trace_id, ids, call_ids, has_error } = filter;
   const isNamed = (id ?? call_id ?? call_trace_id) != null || [ids, call_ids].some((list) => list?.length);
   return isNamed || has_error === true || calls.some(({ isWanted }) => isWanted);
-}
-
-/**
- * Returns, for conditions that exclude some calls, those without that exclusion, and those of what it excludes, which an index finds;
- * undefined for others.
- */
-export function exclusionIn(conditions: ItemSelection, { project_id }: QueueKey) {
-  const { filter, calls } = conditions;
-  const exclusion = calls.find(({ isWanted }) => !isWanted);
-  if (!exclusion && filter.has_error !== false) return undefined;
-  const all = exclusion
-    ? { ...conditions, calls: calls.filter((list) => list !== exclusion) }
-    : { ...conditions, filter: { ...filter, has_error: null } };
-  // A call that was deleted has neither failed nor not.
-  const ids =
-    exclusion?.ids ??
-    sql`(select id from calls where project_id = ${project_id} and exception is not null
-      union all select id from deleted_calls where project_id = ${project_id}
-      and not exists (select 1 from calls where calls.project_id = deleted_calls.project_id and calls.id = deleted_calls.id))`;
-  return { all, excluded: { ...all, calls: [...all.calls, { isWanted: true, ids }] } };
 }
 
 const commonColumns = ['id', 'call_id', 'call_op_name', 'call_trace_id', 'added_by'] as const;

@@ -196,11 +196,10 @@ async function withQueues(database: Database, plan: CallsPlan): Promise<CallsPla
 async function withFew(database: Database, plan: CallsPlan): Promise<CallsPlan | undefined> {
   const { project_id, parts } = plan;
   for (const part of parts) {
-    const { patterns } = part;
     // Another index may find fewer calls than that of a number.
     const above = isServedByOperations(plan) && part.above;
     const ids =
-      (patterns && (await database.textIndex.find(project_id, patterns, maxSmall))) ??
+      (part.patterns && (await database.textIndex.find(project_id, part.patterns, maxSmall))) ??
       (above ? await callsAbove(database, { project_id, ...above }, maxSmall) : undefined);
     if (ids) return withIds({ ...plan, parts: parts.filter((other) => other !== part) }, ids);
   }
