@@ -11,9 +11,8 @@ export interface AnnotatorName {
   annotator: string;
 }
 
-/** A judgement as conditions see it: the latest of its annotator in its field of its call. */
+/** A judgement as conditions see it: the latest of its annotator in its field of a call. */
 export interface TestedJudgement extends AnnotatorName {
-  call_id: string;
   field: string;
   value: unknown;
 }
@@ -33,59 +32,43 @@ export function hasJudgementConditions(conditions: JudgementConditions): boolean
 }
 
 /**
- * Returns a function that tells whether a call fulfils the conditions on judgements: one by the named annotator, with the value in the
- * field; as many annotators, whoever they are, with that value; and a dispute in which the named one takes part.
- * @param judgements the latest of each annotator, field and call.
+ * Returns a function that tells from the judgements of a call, the latest of each annotator and field, whether it fulfils the
+ * conditions: one by the named annotator, with the value in the field; as many annotators, whoever they are, with that value; and a
+ * dispute in which the named one takes part.
  * @param isOwn tells the judgements of the caller.
  */
 export function judgementTest<Tested extends TestedJudgement>(
   conditions: JudgementConditions,
-  judgements: readonly Tested[],
   isOwn: (judgement: Tested) => boolean,
-): (callId: string) => boolean {
+): (judgements: readonly Tested[]) => boolean {
   const { judged_by, field, value, judged_at_least, disagreement, unjudged_by_me } = conditions;
   const isNamed = annotatorTest(judged_by, isOwn);
   const wanted = value == null ? undefined : canonicalJson(value);
-  const annotators = new Map<string, Set<string>>();
-  const places = new Map<string, Place>();
-  const byNamed = new Set<string>();
-  const own = new Set<string>();
-  for (const judgement of judgements) {
-    const { call_id } = judgement;
-    if (unjudged_by_me != null && isOwn(judgement)) own.add(call_id);
-    if (field != null && judgement.field !== field) continue;
-    const given = wanted === undefined && disagreement == null ? undefined : canonicalJson(judgement.value);
-    const isByNamed = isNamed(judgement);
-    if (given !== undefined && disagreement != null) {
-      const key = JSON.stringify([call_id, judgement.field]);
-      const place = places.get(key) ?? { call_id, first: given, isDisputed: false, hasNamed: false };
-      place.isDisputed ||= place.first !== given;
-      place.hasNamed ||= isByNamed;
-      places.set(key, place);
-    }
-    if (wanted !== undefined && given !== wanted) continue;
-    if (isByNamed) byNamed.add(call_id);
-    const ofCall = annotators.get(call_id) ?? new Set();
-    annotators.set(call_id, ofCall.add(judgement.annotator));
-  }
-  const disputed = new Set<string>();
-  for (const { call_id, isDisputed, hasNamed } of places.values()) if (isDisputed && hasNamed) disputed.add(call_id);
   const needsJudgement = [judged_by, field, value].some((member) => member != null);
-  return (callId) =>
-    (!needsJudgement || byNamed.has(callId)) &&
-    (annotators.get(callId)?.size ?? 0) >= (judged_at_least ?? 0) &&
-    (disagreement == null || disputed.has(callId) === disagreement) &&
-    (unjudged_by_me == null || own.has(callId) !== unjudged_by_me);
+  return (judgements) => {
+    if (unjudged_by_me != null && judgements.some(isOwn) === unjudged_by_me) return false;
+    const inField = field == null ? judgements : judgements.filter((judgement) => judgement.field === field);
+    if (disagreement != null && isDisputed(inField, isNamed) !== disagreement) return false;
+    const counted = wanted === undefined ? inField : inField.filter(({ value }) => canonicalJson(value) === wanted);
+    if (needsJudgement && !counted.some(isNamed)) return false;
+    return judged_at_least == null || new Set(counted.map(({ annotator }) => annotator)).size >= judged_at_least;
+  };
 }
 
-/** A field of a call. */
-interface Place {
-  call_id: string;
-  /** The first value, as text. */
-  first: string;
-  isDisputed: boolean;
-  /** True once the named annotator has judged it. */
-  hasNamed: boolean;
+/** Returns whether judgements of a call differ in a field that the named annotator has judged. */
+function isDisputed<Tested extends TestedJudgement>(
+  judgements: readonly Tested[],
+  isNamed: (judgement: Tested) => boolean,
+): boolean {
+  const withValue = judgements.filter(({ value }) => value !== undefined);
+  const values = new Map<string, string>();
+  const disputed = new Set<string>();
+  for (const { field, value } of withValue) {
+    const given = canonicalJson(value);
+    if ((values.get(field) ?? given) !== given) disputed.add(field);
+    values.set(field, given);
+  }
+  return withValue.some((judgement) => disputed.has(judgement.field) && isNamed(judgement));
 }
 
 /**

@@ -10,7 +10,7 @@ import { shapeWithoutNull } from '../contract/shape-without-null.ts';
 import { HeddleError } from '../core/errors.ts';
 import { secondsOf, timeArgument } from '../records/time-argument.ts';
 import { creatorOf, isOwn, isSame, learnAccount, meansCaller } from './authorship.ts';
-import { type Judgement, latestJudgements } from './judgements.ts';
+import { byCall, type Judgement, latestJudgements } from './judgements.ts';
 import type { QueueAccess } from './queue-access.ts';
 import type { ItemQuery } from './read-items.ts';
 
@@ -77,7 +77,9 @@ export async function judgementCondition(
   if (!hasJudgementConditions(filter)) return () => true;
   requireFieldOfValue(filter);
   await learnCaller(filter, judgements, queue);
-  return judgementTest(filter, latestJudgements(judgements), (judgement) => isOwn(judgement, queue));
+  const passes = judgementTest<Judgement>(filter, (judgement) => isOwn(judgement, queue));
+  const judged = byCall(latestJudgements(judgements));
+  return (callId) => passes(judged.get(callId) ?? []);
 }
 
 /** Learns the name of the account from its judgements, if a filter has a condition on the caller. */

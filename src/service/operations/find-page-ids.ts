@@ -46,7 +46,8 @@ export async function findPageIds(
   const few = needsSorting ? await idsOf(searched.limit(maxFew + 1)) : undefined;
   const isFew = few !== undefined && few.length <= maxFew;
   const isDeep = offset > maxSorted;
-  const maxCount = isDeep ? Number.MAX_SAFE_INTEGER : Math.min(offset + page.limit, Number.MAX_SAFE_INTEGER);
+  // Enough to know the nearer end.
+  const maxCount = Math.min(offset * (isDeep ? 2 : 1) + page.limit, Number.MAX_SAFE_INTEGER);
   const count = isFew ? few.length : await countItems(searched.limit(maxCount), context);
   const limit = Math.max(0, Math.min(page.limit, count - offset));
   context.hold(limit);
@@ -138,9 +139,8 @@ interface Numbered {
   precedingCount: number;
 }
 
-/** Numbers of values for which one statement each counts the items before them, at most, and fewer that repeat a short count. */
+/** Maximum number of values for which one statement each counts the items before them. */
 const maxCountedValues = 250;
-const maxRepeated = 4;
 
 /**
  * Numbers rows, which are in an order, among items. Those between the first and the last row are sorted if they are few; of others, the
@@ -165,7 +165,7 @@ async function numberRows(
     const before = precedingCount + (await countItems(numbered(true).where(is(lower, first)), context));
     return sortRows(rows, { numbered: () => between(numbered(isById)), precedingCount: before }, order, context);
   }
-  const counted = numbered(isById || groups.size <= maxRepeated);
+  const counted = numbered(isById);
   const found: PageId[][] = [];
   let before = precedingCount;
   let from = counted;

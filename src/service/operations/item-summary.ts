@@ -1,8 +1,9 @@
+import { sql } from 'kysely';
 import type { ResultOf } from '../../contract/endpoints.ts';
 import { secondsPerItem, type TimedJudgement } from '../../core/statistics/pace.ts';
 import { inByteOrder } from '../query/sort-records.ts';
 import type { RequestBudget } from '../request-budget.ts';
-import type { Database } from '../storage/database.ts';
+import type { Database, Transaction } from '../storage/database.ts';
 import { findQueue } from '../storage/queue-rows.ts';
 import type { OperationHandler, OperationInput } from './operation.ts';
 import { type CallWithJudgements, type JudgementInQueue, numberOfText, readJudgedCalls } from './read-judgements.ts';
@@ -31,20 +32,57 @@ export const summarizeQueueItems: OperationHandler<'summarizeQueueItems'> = asyn
   const target = { project_id: body.project_id, queue_id: path.queue_id };
   const conditions = await conditionsFor(database, target, { filter: body.filter, account, budget });
   if (body.judgement_types?.length) return groupByJudgements(database, { path, body, budget, conditions });
-  const groups = await database.read((transaction) => {
-    const items = selectItems(transaction, target, conditions).select(['call_op_name', 'annotation_state']);
-    // Without a limit, SQLite would read the whole queue in the order of the operation.
-    const counted = findsByIndex(conditions) ? items.limit(Number.MAX_SAFE_INTEGER) : items;
-    return transaction
-      .selectFrom(counted.as('items'))
-      .select(({ fn }) => ['call_op_name', 'annotation_state', fn.countAll<number>().as('count')])
-      .groupBy(['call_op_name', 'annotation_state'])
-      .limit(maxListed + 1)
-      .execute();
-  });
-  // PostgreSQL's driver returns counts as strings.
-  return groups.length > maxListed ? {} : { groups: groups.map((group) => ({ ...group, count: Number(group.count) })) };
+  const groups = await database.read((transaction) => countGroups(transaction, target, conditions));
+  return groups.length > maxListed ? {} : { groups };
 };
+
+/**
+ * Counts items by operation and state. With calls that are excluded, each item would be looked at: instead, the items of these calls
+ * are subtracted from all.
+ */
+async function countGroups(
+  transaction: Transaction,
+  target: { project_id: string; queue_id: string },
+  conditions: ItemSelection,
+): Promise<ItemGroup[]> {
+  const exclusion = exclusionIn(conditions, target.project_id);
+  if (exclusion) {
+    const keyOf = ({ call_op_name, annotation_state }: ItemGroup) => `${annotation_state} ${call_op_name}`;
+    const all = await countGroups(transaction, target, exclusion.all);
+    if (all.length > maxListed) return all;
+    const left = new Map(all.map((group) => [keyOf(group), group]));
+    for (const group of await countGroups(transaction, target, exclusion.excluded))
+      left.get(keyOf(group))!.count -= group.count;
+    return all.filter(({ count }) => count > 0);
+  }
+  const items = selectItems(transaction, target, conditions).select(['call_op_name', 'annotation_state']);
+  // Without a limit, SQLite would read the whole queue in the order of the operation.
+  const counted = findsByIndex(conditions) ? items.limit(Number.MAX_SAFE_INTEGER) : items;
+  const groups = await transaction
+    .selectFrom(counted.as('items'))
+    .select(({ fn }) => ['call_op_name', 'annotation_state', fn.countAll<number>().as('count')])
+    .groupBy(['call_op_name', 'annotation_state'])
+    .limit(maxListed + 1)
+    .execute();
+  // PostgreSQL's driver returns counts as strings.
+  return groups.map((group) => ({ ...group, count: Number(group.count) }));
+}
+
+/** Returns, for conditions that exclude some calls, those without the exclusion, and those of the items that it excludes. */
+function exclusionIn(conditions: ItemSelection, project_id: string) {
+  const { filter, calls } = conditions;
+  const exclusion = calls.find(({ isWanted }) => !isWanted);
+  if (!exclusion && filter.has_error !== false) return undefined;
+  // A call that was deleted has neither failed nor not.
+  const ids =
+    exclusion?.ids ??
+    sql`(select id from calls where project_id = ${project_id} and exception is not null
+      union all select id from deleted_calls where project_id = ${project_id}
+      and not exists (select 1 from calls where calls.project_id = deleted_calls.project_id and calls.id = deleted_calls.id))`;
+  const others = calls.filter((list) => list !== exclusion);
+  const all = { ...conditions, filter: exclusion ? filter : { ...filter, has_error: null }, calls: others };
+  return { all, excluded: { ...all, calls: [...others, { isWanted: true, ids }] } };
+}
 
 async function groupByJudgements(database: Database, input: SummaryInput): Promise<Summary> {
   const { path, body, budget, conditions } = input;

@@ -107,9 +107,9 @@ export async function* readJudgedCalls(
   let [lastPayload, lastValue]: [string?, string?] = [];
   for await (const keys of readFeedbackKeys(database, queue, budget)) {
     if (!withValues || keys.every(({ payload }) => typeof payload === 'string')) {
+      if (withValues) await budget.parse(totalMemoryOf(keys));
       for (const key of keys) {
-        const { payload, memory_bytes } = key;
-        if (withValues) await budget.parse(memory_bytes);
+        const { payload } = key;
         if (withValues && payload !== lastPayload) {
           lastPayload = payload!;
           lastValue = valueIn(parsePayload(payload!));

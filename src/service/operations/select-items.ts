@@ -6,6 +6,7 @@ import { inBatches } from '../../core/in-batches.ts';
 import { timestampOf } from '../../core/timestamps.ts';
 import { nextTurn } from '../../core/turns.ts';
 import { findCalls } from '../query/find-calls.ts';
+import { callsAbove, latencyField } from '../query/member-order.ts';
 import { SearchSize } from '../query/search-size.ts';
 import type { RequestBudget } from '../request-budget.ts';
 import type { Database, Transaction } from '../storage/database.ts';
@@ -25,8 +26,8 @@ export interface ItemSelection {
   filter: Filter;
   account: string;
   database: Database;
-  /** Calls to which the items must belong, or must not, as JSON lists of ids. */
-  calls: { isWanted: boolean; ids: string }[];
+  /** Calls to which the items must belong, or must not, as SQL of their ids. */
+  calls: { isWanted: boolean; ids: RawBuilder<unknown> }[];
 }
 
 /** What a request asks for, and with which means. */
@@ -39,13 +40,15 @@ interface FilterRequest {
 /** Rows that are read in one turn of the event loop, and their memory in bytes. */
 const rowsPerTurn = 5000;
 const bytesPerRow = 500;
+/** Maximum number of calls that are listed for their latency: of more, the items in any order soon have some. */
+const maxSlow = 20_000;
 /** Calls whose texts are searched together. */
 const callsPerSearch = 1000;
 const bytesPerId = 200;
 
 /**
  * Prepares the conditions of a filter. Those on judgements, and on texts of calls, become lists of calls, because only JavaScript
- * compares JSON and letter case alike on every engine.
+ * compares JSON and letter case alike on every engine. So does the one on latency, which has an index of the calls, if few fulfil it.
  * @throws Refusal 413 for more than the budget allows.
  */
 export async function conditionsFor(
@@ -54,11 +57,20 @@ export async function conditionsFor(
   { filter, account, budget }: FilterRequest,
 ): Promise<ItemSelection> {
   const conditions: ItemSelection = { filter: filter ?? {}, account, database, calls: [] };
-  const { text } = conditions.filter;
+  const { text, latency_above } = conditions.filter;
   if (hasJudgementConditions(conditions.filter)) await addJudgedCalls(conditions, queue, budget);
+  if (latency_above != null) {
+    const slow = { project_id: queue.project_id, field: latencyField, above: latency_above * 1000 };
+    const ids = await callsAbove(database, slow, maxSlow);
+    if (ids) {
+      budget.hold(ids.length * bytesPerId);
+      conditions.calls.push({ isWanted: true, ids: database.textsOf(JSON.stringify(ids)) });
+      conditions.filter = { ...conditions.filter, latency_above: null };
+    }
+  }
   if (text != null) {
     const ids = await callsWithText(text, conditions, queue, budget);
-    conditions.calls.push({ isWanted: true, ids: JSON.stringify(ids) });
+    conditions.calls.push({ isWanted: true, ids: database.textsOf(JSON.stringify(ids)) });
   }
   return conditions;
 }
@@ -74,28 +86,26 @@ async function addJudgedCalls(conditions: ItemSelection, queue: QueueKey, budget
     field: unjudged_by_me == null ? (field ?? undefined) : undefined,
     user: isAboutOthers ? undefined : account,
   };
-  const judgements: (ReturnType<typeof annotatorOf> & { call_id: string; field: string; value: unknown })[] = [];
-  let heldBytes = 0;
+  const ownCreator = filter.own_creator ?? undefined;
+  const passes = judgementTest(filter, ({ user, creator }) => user === account && creator === ownCreator);
+  // A call without judgements passes only negative conditions: then the list names those that do not pass.
+  const isWanted = !passes([]);
+  const ids: string[] = [];
   const ofQueue = { ...queue, ...wanted, types: judgementTypes, withValues };
   for await (const judged of readJudgedCalls(database, ofQueue, budget)) {
-    for (const { call_id, judgements: ofCall } of judged) {
-      for (const { user, creator, value, bytes, field } of ofCall) {
-        budget.hold(bytes);
-        heldBytes += bytes;
+    for (const { call_id, judgements } of judged) {
+      const tested = [];
+      for (const { user, creator, field, value, bytes } of judgements) {
         await budget.scan(bytes, 4);
-        const name = annotatorOf(user, creator ?? undefined);
-        judgements.push({ ...name, call_id, field, value: value === undefined ? undefined : JSON.parse(value) });
+        const judged = { field, value: value === undefined ? undefined : JSON.parse(value) };
+        tested.push(Object.assign(annotatorOf(user, creator ?? undefined), judged));
       }
+      if (passes(tested) !== isWanted) continue;
+      budget.hold(bytesPerId);
+      ids.push(call_id);
     }
   }
-  const ownCreator = filter.own_creator ?? undefined;
-  const passes = judgementTest(filter, judgements, ({ user, creator }) => user === account && creator === ownCreator);
-  const judged = [...new Set(judgements.map(({ call_id }) => call_id))];
-  // A call without judgements passes only negative conditions: then the list names those that do not pass.
-  const isWanted = !passes('');
-  calls.push({ isWanted, ids: JSON.stringify(judged.filter((id) => passes(id) === isWanted)) });
-  budget.release(heldBytes);
-  budget.hold(judged.length * bytesPerId);
+  calls.push({ isWanted, ids: database.textsOf(JSON.stringify(ids)) });
 }
 
 /** Finds the calls of the items that fulfil all other conditions, and whose inputs or output contain a text. */
@@ -198,10 +208,8 @@ export function selectItems(transaction: Transaction, { project_id, queue_id }: 
       ),
     );
   }
-  for (const { isWanted, ids: list } of calls) {
-    const texts = database.textsOf(list);
-    items = items.where(isWanted ? sql<boolean>`call_id in ${texts}` : sql<boolean>`call_id not in ${texts}`);
-  }
+  for (const { isWanted, ids } of calls)
+    items = items.where(sql<boolean>`call_id ${sql.raw(isWanted ? 'in' : 'not in')} ${ids}`);
   return items;
 }
 

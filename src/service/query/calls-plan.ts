@@ -17,6 +17,7 @@ import {
   joinParts,
 } from './condition.ts';
 import { referenceExpander } from './expand-references.ts';
+import { callsAbove, latencyField } from './member-order.ts';
 import { hasMuchFeedback, type RelatedValues, readFeedbackByCall, relatedValues } from './related-values.ts';
 import type { SearchSize } from './search-size.ts';
 
@@ -63,7 +64,7 @@ export function planCalls(
   const columns = {
     texts: textColumns,
     times: { started_at: 1, ended_at: 1 },
-    numbers: { 'summary.weave.latency_ms': memberIndexes.latency.number },
+    numbers: { [latencyField]: memberIndexes.latency.number },
     json: ['inputs', 'output', 'attributes'],
     elsewhere: expand_columns ?? [],
     caseInsensitiveLike,
@@ -150,7 +151,7 @@ export const maxListed = 200_000;
 export async function narrowPlan(database: Database, plan: CallsPlan, purpose: 'page' | 'count'): Promise<CallsPlan> {
   if (isById(plan)) return plan;
   const listed =
-    (await withFeedback(database, plan)) ?? (await withQueues(database, plan)) ?? (await withTexts(database, plan));
+    (await withFeedback(database, plan)) ?? (await withQueues(database, plan)) ?? (await withFew(database, plan));
   return listed ?? withOperations(database, plan, purpose);
 }
 
@@ -191,11 +192,15 @@ async function withQueues(database: Database, plan: CallsPlan): Promise<CallsPla
   return withIds({ ...plan, parts: parts.filter((other) => other !== part) }, ids);
 }
 
-/** Adds the ids of the calls that the index of texts finds for a comparison with a text; undefined without one, or if they are many. */
-async function withTexts(database: Database, plan: CallsPlan): Promise<CallsPlan | undefined> {
+/** Adds the ids of the calls that the index of texts or of a number finds for a comparison; undefined without one, or if they are many. */
+async function withFew(database: Database, plan: CallsPlan): Promise<CallsPlan | undefined> {
   const { project_id, parts } = plan;
   for (const part of parts) {
-    const ids = part.patterns && (await database.textIndex.find(project_id, part.patterns, maxSmall));
+    // Another index may find fewer calls than that of a number.
+    const above = isServedByOperations(plan) && part.above;
+    const ids =
+      (part.patterns && (await database.textIndex.find(project_id, part.patterns, maxSmall))) ??
+      (above ? await callsAbove(database, { project_id, ...above }, maxSmall) : undefined);
     if (ids) return withIds({ ...plan, parts: parts.filter((other) => other !== part) }, ids);
   }
   return undefined;

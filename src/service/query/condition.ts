@@ -88,6 +88,8 @@ export interface ConditionPart {
   opposite?: ConditionPart;
   /** Patterns of which each record that satisfies the condition fits one; absent for conditions without a text to look for. */
   patterns?: readonly TextPattern[];
+  /** A field, and a number that each record that satisfies the condition has more of there. */
+  above?: { field: string; above: number };
   /** Returns the SQL that selects, as `call_id`, the ids of a project's calls that satisfy the condition. */
   callIds?: (project_id: string) => Expression<unknown>;
   /** The type of the feedback without which no call satisfies the condition; `*` stands for any. */
@@ -506,7 +508,9 @@ class Compiler {
     const number = ownMember(this.#columns.numbers, path);
     if (number === undefined || typeof literal !== 'number' || !operator.startsWith('$gt')) return unnarrowed;
     // The engines may round in another way.
-    return { parts: [{ condition: sql<SqlBool>`${sql.raw(number)} >= ${Math.floor(literal) - 1}` }], isExact: false };
+    const above = Math.floor(literal) - 2;
+    const condition = sql<SqlBool>`${sql.raw(number)} > ${above}`;
+    return { parts: [{ condition, above: { field: path, above } }], isExact: false };
   }
 
   #contains(value: unknown): Operand {

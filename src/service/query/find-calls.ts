@@ -25,7 +25,7 @@ import {
   timeColumns,
 } from './calls-plan.ts';
 import { ComparedRecord, type ConditionPart, feedbackPath, isOneOf, joinParts, queuePath } from './condition.ts';
-import { kindsIn, type MemberIndex, MemberIndexes, readIndexedIds } from './member-order.ts';
+import { kindsIn, type MemberIndex, MemberIndexes, maxCallsWithoutIndex, readIndexedIds } from './member-order.ts';
 import { hasMuchFeedback, readFeedbackByCall } from './related-values.ts';
 import {
   callIfAccepted,
@@ -97,15 +97,11 @@ async function* inOrder(
   }
 }
 
-/** Number of calls up to which they are sorted in memory although there is an index of the member, or without creating one. */
+/** Number of calls up to which they are sorted in memory although there is an index of the member. */
 const maxSorted = 5000;
-const maxSortedWithoutIndex = 20_000;
 
 /** Number of calls in the order of an index of which hardly any match, after which all that match are sorted instead. */
 const maxInVain = 40_000;
-
-/** The indexes of members in each database. */
-const memberIndexesOf = new WeakMap<Database, MemberIndexes>();
 
 /** Yields calls in an order in which they are not stored. */
 async function* byMembers(
@@ -113,8 +109,7 @@ async function* byMembers(
   plan: CallsPlan,
   page: Page,
 ): AsyncGenerator<RecordedCall[], void, undefined> {
-  const indexes = memberIndexesOf.get(database) ?? new MemberIndexes(database);
-  memberIndexesOf.set(database, indexes);
+  const indexes = MemberIndexes.of(database);
   // An index has the values of calls, not those behind references or of feedback.
   const index = plan.expand || plan.related ? undefined : indexes.indexFor(page.sortBy);
   const byFeedback = await sortedFeedback(database, plan, page.sortBy);
@@ -122,7 +117,7 @@ async function* byMembers(
   const isForAll = plan.parts.length === 1 && !plan.accepts && !plan.ids;
   if ((index || byFeedback) && !(isReady && isForAll)) {
     // Few calls that match are faster found and sorted than looked for in another order.
-    const maxFound = isReady ? maxSorted : maxSortedWithoutIndex;
+    const maxFound = isReady ? maxSorted : maxCallsWithoutIndex;
     const found = yield* bySortedPlaces(database, plan, page, maxFound);
     if (found <= maxFound) return;
     if (index && !isReady) await indexes.create(index);

@@ -45,6 +45,13 @@ export class MemberIndexes {
     this.#database = database;
   }
 
+  /** Returns the indexes of members in a database. */
+  static of(database: Database): MemberIndexes {
+    const known = indexesOf.get(database) ?? new MemberIndexes(database);
+    indexesOf.set(database, known);
+    return known;
+  }
+
   /** Returns the index for some sort keys; undefined for members that none can have, and for several keys. */
   indexFor([key, ...others]: readonly SortKey[]): MemberIndex | undefined {
     const member = key && others.length === 0 ? sortedMember(this.#database, key.field) : undefined;
@@ -98,8 +105,46 @@ export class MemberIndexes {
   }
 }
 
+const indexesOf = new WeakMap<Database, MemberIndexes>();
+
+/** The field of the milliseconds from the start of a call to its end. */
+export const latencyField = 'summary.weave.latency_ms';
+
+/** Number of calls of a project up to which each is read instead of creating an index. */
+export const maxCallsWithoutIndex = 20_000;
+
+/**
+ * Returns the ids of a project's calls with a number above another one in a field. Undefined if they are more than `maxCalls`, or without
+ * an index, which is created for projects with many calls.
+ */
+export async function callsAbove(
+  database: Database,
+  { project_id, field, above }: { project_id: string; field: string; above: number },
+  maxCalls: number,
+): Promise<string[] | undefined> {
+  const indexes = MemberIndexes.of(database);
+  const index = indexes.indexFor([{ field, direction: 'desc' }]);
+  if (!index) return undefined;
+  if (!(await indexes.isReady(index, project_id))) {
+    const isLarge = await database.read((transaction) =>
+      indexedCalls(transaction, project_id).limit(1).offset(maxCallsWithoutIndex).executeTakeFirst(),
+    );
+    if (isLarge) await indexes.create(index);
+    if (!isLarge || !(await indexes.isReady(index, project_id))) return undefined;
+  }
+  const { number } = index;
+  const rows = await database.read((transaction) =>
+    indexedCalls(transaction, project_id)
+      .where(number, '>', above)
+      .orderBy(number, 'desc')
+      .limit(maxCalls + 1)
+      .execute(),
+  );
+  return rows.length > maxCalls ? undefined : rows.map(({ id }) => id);
+}
+
 function sortedMember({ memberIndexes }: Database, field: string): SortedMember | undefined {
-  if (field === 'summary.weave.latency_ms') return memberIndexes.latency;
+  if (field === latencyField) return memberIndexes.latency;
   const [column = '', ...names] = field.split('.');
   const isJson = ['inputs', 'output', 'attributes', 'summary'].includes(column);
   // The service derives these from other members.

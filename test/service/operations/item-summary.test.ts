@@ -1,5 +1,7 @@
 import { describe, expect, it } from 'vitest';
+import { openDatabase } from '../../../src/service/storage/open-database.ts';
 import { execute, withStore } from '../../support/embedded-service.ts';
+import { onEnd } from '../../support/on-end.ts';
 import { bodyOf, callIds, projectId, startServiceWithCalls, unknownId } from '../../support/service-with-calls.ts';
 
 const service = await startServiceWithCalls();
@@ -35,6 +37,32 @@ describe('POST /annotation_queues/{queue_id}/items/summary', () => {
       groups: [{ call_op_name: 'chat', annotation_state: 'completed', count: 1 }],
     });
     expect(await summary(unknownId)).toEqual({ groups: [], judgements: [] });
+  });
+
+  it('counts the items that are left when those of failed, deleted or judged calls are excluded', async () => {
+    const line = (id: string, call: object) => {
+      const times = { call_started_at: '2026-01-01T00:00:00Z', call_ended_at: '2026-01-01T00:00:01Z' };
+      return JSON.stringify({ call_id: id, call_op_name: 'ask', call_trace_id: 't', ...times, call });
+    };
+    const lines = [
+      line('fine', {}),
+      line('judged', {}),
+      line('failed', { exception: 'Boom' }),
+      line('gone', {}),
+      line('back', {}),
+    ];
+    const load = (queueId: string, ids: string[]) =>
+      withStore(service.data, (store) => store.importItems(ids, { projectId, queueId }));
+    await load('excluded', lines);
+    bodyOf(await service.post('/calls/delete', { call_ids: ['gone', 'back'] }));
+    await load('other', [lines[4]!]);
+    await judge('excluded', 'judged', 'tone', 'kind', { feedback_type: 'heddle.judgement.tone' });
+    const counted = async (filter: object) =>
+      (await summary('excluded', { filter })).groups.map(({ count }: { count: number }) => count);
+    expect(await counted({ has_error: false })).toEqual([3]);
+    expect(await counted({ unjudged_by_me: true })).toEqual([4]);
+    expect(await counted({ unjudged_by_me: true, has_error: false })).toEqual([2]);
+    expect(await counted({ unjudged_by_me: true, call_ids: ['judged'] })).toEqual([]);
   });
 
   it("groups items by each annotator's latest judgement of each field, and names those on which annotators differ", async () => {
@@ -93,8 +121,26 @@ describe('POST /annotation_queues/{queue_id}/items/summary', () => {
     const lines = Array.from({ length: 20_001 }, (_, n) => line(n));
     await withStore(service.data, (store) => store.importItems(lines, { projectId, queueId: 'many' }));
     expect(await summary('many')).toEqual({});
+    expect(await summary('many', { filter: { has_error: false } })).toEqual({});
     expect(await summary('many', { judgement_types: ['judged.'] })).toEqual({});
     const { groups } = await summary('many', { filter: { call_op_name: 'op-7' } });
     expect(groups).toEqual([{ call_op_name: 'op-7', annotation_state: 'unstarted', count: 1 }]);
+  });
+
+  it('creates the index of latency in a project with more than 20,000 calls', async () => {
+    const slow = JSON.stringify({
+      call_id: 'slow',
+      call_op_name: 'op-7',
+      call_trace_id: 't',
+      call_started_at: '2026-01-01T00:00:00Z',
+      call_ended_at: '2026-01-01T00:00:09Z',
+    });
+    await withStore(service.data, (store) => store.importItems([slow], { projectId, queueId: 'many' }));
+    const database = await openDatabase(service.data);
+    onEnd(() => database.close());
+    expect(await database.memberIndexes.list()).toEqual([]);
+    const { groups } = await summary('many', { filter: { latency_above: 8 } });
+    expect(groups).toEqual([{ call_op_name: 'op-7', annotation_state: 'unstarted', count: 1 }]);
+    expect(await database.memberIndexes.list()).toHaveLength(1);
   });
 });

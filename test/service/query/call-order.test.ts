@@ -1,9 +1,9 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { MemberIndexes } from '../../../src/service/query/member-order.ts';
+import { callsAbove, MemberIndexes } from '../../../src/service/query/member-order.ts';
 import { openDatabase } from '../../../src/service/storage/open-database.ts';
 import { caseCount } from '../../support/cases.ts';
-import { basic, startTestService } from '../../support/embedded-service.ts';
+import { basic, startTestService, withStore } from '../../support/embedded-service.ts';
 import { onEnd } from '../../support/on-end.ts';
 
 const service = await startTestService();
@@ -284,6 +284,29 @@ describe('the index of a member', async () => {
     expect(await idsOf({ project_id, sort_by, query: { $expr: isThird }, limit: 30, offset: 700 })).toEqual(
       inOrder(third, sort_by).slice(700, 730),
     );
+  });
+
+  it('finds the calls and items with a latency above a number, unless they are too many', async () => {
+    const project_id = 'p/slow';
+    const calls = [1, 3, 2].map((seconds, index) => ({
+      call_id: `id-${index}`,
+      call_op_name: 'ask',
+      call_trace_id: 't',
+      call_started_at: time(0),
+      call_ended_at: time(seconds),
+    }));
+    const lines = [...calls, { ...calls[0], call_id: 'running', call_ended_at: null }].map((call) =>
+      JSON.stringify(call),
+    );
+    await withStore(service.data, (store) => store.importItems(lines, { projectId: project_id, queueId: 'slow' }));
+    const slow = { project_id, field: 'summary.weave.latency_ms', above: 1000 };
+    expect(await callsAbove(database, slow, 2)).toEqual(['id-1', 'id-2']);
+    expect(await callsAbove(database, slow, 1)).toBeUndefined();
+    const latency = { $getField: slow.field };
+    const isSlow = { $expr: { $gt: [latency, { $literal: 1000 }] } };
+    expect(await idsOf({ project_id, query: isSlow })).toEqual(['id-1', 'id-2']);
+    const { body } = await service.query('slow', { project_id, filter: { latency_above: 1 } });
+    expect(body.items.map(({ call_id }: { call_id: string }) => call_id)).toEqual(['id-1', 'id-2']);
   });
 
   it('stays while it is in use, and is not created for what JSON cannot tell', async () => {
