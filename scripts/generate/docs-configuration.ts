@@ -62,7 +62,7 @@ Applications started from the desktop do not see the variables of your shell: se
 | \`config.json\`, and \`credentials.json\` from \`heddle login --store file\` | \`$XDG_CONFIG_HOME/heddle\`, otherwise \`~/.config/heddle\` | \`~/Library/Preferences/heddle\` | \`%APPDATA%\\heddle\\Config\` |
 | data of the embedded service: \`heddle.db\` | \`$XDG_DATA_HOME/heddle\`, otherwise \`~/.local/share/heddle\` | \`~/Library/Application Support/heddle\` | \`%LOCALAPPDATA%\\heddle\\Data\` |
 
-\`heddle setup\` keeps the earlier version of each client's file that it changes, as \`FILE.TIME.bak\` beside it.
+\`heddle setup\` keeps the earlier version of each client's file that it changes, as \`FILE.heddle.bak\` beside it.
 
 A profile is an object in \`config.json\`. It never contains a secret. \`heddle login\` writes it, \`heddle config set KEY VALUE\`
 checks and changes one value, \`heddle config list\` shows them, and you can edit the file:

@@ -229,8 +229,8 @@ const cases: Case[] = [
     args: { evaluation: 'Both evaluation', model: 'heddle/echo', prompt: '{question}', dry_run: true },
     facts: [
       [
-        /^Nothing was started \(dry_run\)\. 4 rows: 4 requests to the model, about \d+ tokens\. A quarter of/,
-        /"status":"dry_run".*"rows":4,"model_requests":4,"judge_requests":0,"estimated_tokens":\d+,"detectable":0\.9905,"estimate":"A quarter of/,
+        /^Nothing was started \(dry_run\)\. 4 rows: 4 requests to the model, about \d+ tokens\. The estimate is a quarter of/,
+        /"status":"dry_run".*"rows":4,"model_requests":4,"judge_requests":0,"estimated_tokens":\d+,"detectable":0\.9905,"estimate":"The estimate is a quarter of/,
       ],
     ],
   },
