@@ -10,6 +10,7 @@ import { readQueueFields, renderFields, summarizeField } from './queue-fields.ts
 import { itemsNamed, readItems } from './read-items.ts';
 import { annotatorsHint } from './require-annotators.ts';
 import { requireField } from './require-field.ts';
+import { requireQueue } from './require-queue.ts';
 import { readSummarized } from './summarized-items.ts';
 
 /** Annotators of one account that an error names. */
@@ -34,6 +35,7 @@ export async function requireKnownNames(filter: ItemsFilter, queue: QueueAccess,
   const { call_op_name, judged_by, field } = filter;
   if ((call_op_name ?? judged_by ?? field) === undefined) return;
   const { items, judgements } = await readSummarized(queue, {}, { judgements: (judged_by ?? field) !== undefined });
+  if (items.length === 0) await requireQueue(queue.id, queue.project, queue.service);
   const operations = [...new Set(items.map((item) => item.call_op_name))];
   if (call_op_name !== undefined && operations.length > 0 && !operations.includes(call_op_name)) {
     throw invalidArgument(['filter', 'call_op_name'], {
@@ -56,6 +58,7 @@ export async function requireKnownIds(
 ): Promise<void> {
   const [unknown] = (await itemsNamed(ids, queue)).unknown;
   if (unknown === undefined) return;
+  await requireQueue(queue.id, queue.project, queue.service);
   throw invalidArgument(path, {
     fault: `Queue ${queue.id} has no item or call ${JSON.stringify(shortName(unknown))}`,
     hint: await nearestItems(unknown, queue),

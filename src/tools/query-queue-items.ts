@@ -97,7 +97,11 @@ Example: {"queue_id":"support-triage","filter":{"annotation_states":["unstarted"
   output,
 
   async run(args, context): Promise<ItemPage> {
-    const { queue_id, offset = 0, include_call, include_judgements, max_value_chars, fields } = args;
+    const { queue_id, offset = 0, max_value_chars, fields = [] } = args;
+    // Naming a member asks for it.
+    const include_call = args.include_call || fields.includes('call_values');
+    const include_judgements =
+      args.include_judgements || fields.some((name) => name === 'judgements' || feedbackFields.includes(name));
     const project = projectOf(args, context);
     const queue = { ...context, id: queue_id, project };
     const page = await readItemPage({ ...args, include_feedback: include_judgements }, queue);
@@ -113,7 +117,7 @@ Example: {"queue_id":"support-triage","filter":{"annotation_states":["unstarted"
     const defaults = include_judgements && !args.filter?.ids ? defaultFieldsWithJudgements : defaultFields;
     const known = [...Object.keys(queueItem.shape), ...(include_judgements ? feedbackFields : [])];
     return {
-      ...itemPage(showRows(judged, { ...itemFields, fields, defaults, known }), offset, hasMore),
+      ...itemPage(showRows(judged, { ...itemFields, fields: args.fields, defaults, known }), offset, hasMore),
       as_of,
       ...(found && { matching: found.matching, items_read: found.itemsRead }),
     };

@@ -99,7 +99,9 @@ Example: {"queue_id":"support-triage","by":["operation","state"]}`,
     const items = found.filter(({ call_id }) => matches(call_id));
     const calls = new Set(items.map(({ call_id }) => call_id));
     await requireKnownNames(filter, queue, items.length);
-    const isMeant = isByNamed(filter, queue);
+    // A comparison, and a dispute, are of several annotators, also on the items that one of them has judged.
+    const isOfSeveral = annotators !== undefined || disagreements !== undefined || filter.disagreement !== undefined;
+    const isMeant = isOfSeveral ? () => true : isByNamed(filter, queue);
     const selected = judgements.filter(
       (judgement) =>
         isMeant(judgement) &&
@@ -124,7 +126,7 @@ Example: {"queue_id":"support-triage","by":["operation","state"]}`,
       total_items: items.length,
       ...(wantsJudgements && {
         total_judgements: counted.length,
-        unjudged_items: found.filter(({ call_id }) => !judgedCalls.has(call_id)).length,
+        unjudged_items: (isOfSeveral ? items : found).filter(({ call_id }) => !judgedCalls.has(call_id)).length,
       }),
       tables,
       ...(compares && comparison(judged, { limit, offset }, disputes, query)),

@@ -215,11 +215,10 @@ function refuseEmpty(change: Change, path: string): void {
 /** Returns the request for the user's consent to change many items. */
 function consentRequestFor(count: number, queueName: string, changes: readonly Change[]): ConsentRequest {
   const states = [...new Set(changes.flatMap(({ annotation_state }) => annotation_state ?? []))];
-  const judged = changes.some(({ judgements, note, retract, gold }) => judgements || note || retract || gold);
-  const assigned = changes.some(({ assignees }) => assignees);
+  const verbs = { judgements: 'judge', note: 'add a note', retract: 'withdraw', gold: 'settle', assignees: 'assign' };
+  const parts = Object.keys(verbs) as (keyof typeof verbs)[];
   const steps = [
-    ...(judged ? ['judge'] : []),
-    ...(assigned ? ['assign'] : []),
+    ...parts.filter((part) => changes.some((change) => change[part])).map((part) => verbs[part]),
     ...(states.length > 0 ? [`set to ${states.join(', ')}`] : []),
   ].join(' and ');
   const final = states.some((state) => state !== 'in_progress') ? ' A finished state is final.' : '';

@@ -85,6 +85,34 @@ describe.each(services)('the filter of items on $name', (service) => {
     expect(last.text.includes('5 match; the service does not apply this filter')).toBe(isRecorded);
   });
 
+  it('compares annotators on the items that one of them has judged', async () => {
+    const annotators = [adas, nameOf('bob')];
+    const filter = { judged_by: adas, field: 'helpful' };
+    const compared = await ada.call('summarize_queue', { queue_id, filter, annotators, disagreements: 5 });
+    expect(compared).toMatchObject({ total_items: 3, agreement: [{ items: 2 }], disagreements: [{ distance: 1 }] });
+    const disputed = { queue_id, filter: { ...filter, disagreement: true }, by: ['annotator'] };
+    const { total_items, total_judgements, unjudged_items } = await ada.call('summarize_queue', disputed);
+    expect([total_items, total_judgements, unjudged_items]).toEqual([1, 2, 0]);
+  });
+
+  it('names the nearest queue where there is none, whatever the filter', async () => {
+    for (const filter of [{ judged_by: 'ana' }, { ids: ['plain'] }, { field: 'helpful' }]) {
+      expect((await ada.call('query_queue_items', { queue_id: 'zzzz', filter })).error.message).toContain(
+        'has no queue',
+      );
+    }
+  });
+
+  it('returns judgements and values for fields that need them', async () => {
+    const fields = ['judged_at', 'call_values'];
+    const { items, common } = await ada.call('query_queue_items', { queue_id, filter: { ids: ['plain'] }, fields });
+    expect({ ...common, ...items[0] }).toMatchObject({
+      judgements: { [adas]: { helpful: true, score: 1 } },
+      judged_at: expect.anything(),
+      call_values: expect.anything(),
+    });
+  });
+
   it('warns of rows whose value is null', async () => {
     const from_queue = { queue_id, filter: { ids: ['other', 'newer'] }, map: { answer: 'output' } };
     const made = await ada.call('create_dataset', { name: 'Nulls', from_queue, dry_run: true });
@@ -351,6 +379,10 @@ describe.each(services)('corrections on $name', (service) => {
       hint: '1 judgement of the user stays: by_user withdraws them.',
     });
     expect((await ada.call('update_queue_items', { ...own, by_user: true })).counts).toEqual({ done: 1 });
+    await judge(ada, queue_id, ids, [true]);
+    expect((await ada.call('update_queue_items', { ...own, by_user: true })).hint).toBe(
+      '1 judgement of your own stays: retract without by_user withdraws them.',
+    );
   });
 
   it('says which judgements of its own stay beside one of the user', async () => {

@@ -209,10 +209,11 @@ function describeOutcome(updates: readonly Update[], queue: QueueAccess, isDryRu
       `Your own judgements stay beside those of the user, ${inFields.join(', ')}: to withdraw them, retract their fields without by_user.`,
     );
   }
-  const ofUser = updates.reduce((sum, update) => sum + (update.ofUser ?? 0), 0);
-  if (ofUser > 0) {
+  const ofOther = updates.reduce((sum, update) => sum + (update.ofOther ?? 0), 0);
+  if (ofOther > 0) {
+    const [whose, how] = queue.byUser ? ['of your own', 'retract without by_user'] : ['of the user', 'by_user'];
     notes.push(
-      `${pluralize(ofUser, 'judgement')} of the user ${ofUser === 1 ? 'stays' : 'stay'}: by_user withdraws them.`,
+      `${pluralize(ofOther, 'judgement')} ${whose} ${ofOther === 1 ? 'stays' : 'stay'}: ${how} withdraws them.`,
     );
   }
   const isReopened = isDryRun ? (update: Update) => mayReopen(update, queue) : wasReopened;

@@ -73,8 +73,8 @@ export interface Update {
   meanwhile?: string;
   /** The judgements of this client that a change by the user contradicts. */
   stays: Judgement[];
-  /** Number of judgements of the user in the fields that the client withdraws, which stay. */
-  ofUser?: number;
+  /** Number of judgements of the user, or else of the client, in the fields that the other one withdraws, which stay. */
+  ofOther?: number;
   /** Fields, but those of text, that nobody has judged on an item which a change completes with other judgements. */
   unjudged: string[];
   error?: HeddleError;
@@ -153,7 +153,7 @@ export async function planUpdates(
   const goldByCall = byCall(goldJudgementsOf(feedback));
   const tag = await queue.service.accountTag();
   const asClient = { ...queue, byUser: false };
-  const asUser = { ...queue, byUser: true };
+  const asOther = { ...queue, byUser: queue.byUser !== true };
   learnAccount(judgements, tag, queue);
   learnAccount(judgements, tag, asClient);
   return work.map(({ item, change }) => {
@@ -182,9 +182,9 @@ export async function planUpdates(
     const takesAll = retract.includes(everything);
     const retracted = own.filter(({ field }) => takesAll || retract.includes(field));
     update.purge.push(...retracted.map(({ id }) => id));
-    if (!queue.byUser && retracted.length === 0) {
-      const ofUser = given.filter((judgement) => isOwn(judgement, asUser));
-      update.ofUser = ofUser.filter(({ field }) => takesAll || retract.includes(field)).length;
+    if (retracted.length === 0) {
+      const ofOther = given.filter((judgement) => isOwn(judgement, asOther));
+      update.ofOther = ofOther.filter(({ field }) => takesAll || retract.includes(field)).length;
     }
     const goldGiven = goldByCall.get(item.call_id) ?? [];
     for (const [field, value] of Object.entries(change.gold ?? {})) {

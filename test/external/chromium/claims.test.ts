@@ -123,7 +123,7 @@ describe.skipIf(!hasChromium)('boards of several people on one queue', () => {
     }
     await page.locator('.over td').first().waitFor();
     expect(await page.locator('.over tbody th').allInnerTexts()).toEqual(['ada']);
-    expect((await page.locator('.over tbody td').allInnerTexts()).slice(0, 3)).toEqual(['2', '2', '–']);
+    expect((await page.locator('.over tbody td').allInnerTexts()).slice(0, 3)).toEqual(['2', '2', 'none shared']);
     expect(await accessibilityFindings(page)).toEqual([]);
   });
 

@@ -34,7 +34,7 @@ async function readPage(client: ModelClient, home: string, options?: Conversatio
 
 describe.each<ModelClient>([claudeCode, codex])('$title', (client) => {
   it.skipIf(!client.program).each([
-    ['English', () => english, 34],
+    ['English', () => english, 35],
     ['Japanese', () => japanese, 12],
   ])('shows its model a complete page of the default size, in %s', async (_, home, count) => {
     const { text } = await readPage(client, home());
