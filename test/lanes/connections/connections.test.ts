@@ -67,8 +67,10 @@ describe('a connection to the service', () => {
     };
     for (const tool of tools) {
       connections = 0;
-      const outcome = await server.call(tool, exampleFor(tool));
-      // The others that are not repeatable first look up what they name, which is.
+      // A prompt by its name would be looked up first, which is repeatable.
+      const prompt = tool === 'run_inference' && { prompt: 'weave:///demo/support/object/triage:latest' };
+      const outcome = await server.call(tool, { ...exampleFor(tool), ...prompt });
+      // The others that are not repeatable first look up what they name.
       expect([tool, outcome.code, connections]).toEqual([tool, 'network', sendsAtOnce.includes(tool) ? 1 : 3]);
     }
   });
