@@ -5,7 +5,7 @@ import type { StoredObject } from '../contract/objects.ts';
 import { formatReference, referenceScheme } from '../contract/references.ts';
 import { derivedModel, isDerivedName } from '../records/derived-name.ts';
 import { findVersions } from '../records/read-objects.ts';
-import { knownProjects } from '../records/require-project.ts';
+import { knownProjects, requireProject } from '../records/require-project.ts';
 import { pageArguments, pageMembers, pagePosition, pluralize, renderPage } from '../text/page.ts';
 import { defineTool, projectArgument, projectOf } from './definition/tool.ts';
 
@@ -78,6 +78,7 @@ Example: {"kind":"dataset"}`,
     const query = { name, versions, ...(leavesOut && { isWanted }) };
     const found = await findVersions(kind, project, { ...query, limit: limit + 1, offset }, service);
     const isPastEnd = found.length === 0 && offset > 0;
+    if (found.length === 0 && !isPastEnd) await requireProject(project, service);
     const all = isPastEnd
       ? await findVersions(kind, project, { ...query, limit: maxCounted, offset: 0 }, service)
       : found;

@@ -30,6 +30,10 @@ describe('list_objects', () => {
     expect((await call('list_objects', { kind: 'scorer', offset: 5 })).text).toMatch(
       /^No scorers at offset 5: 2 match\.\n/,
     );
+    expect((await call('list_objects', { kind: 'scorer', project_id: 'demo/suport' })).error).toMatchObject({
+      code: 'not_found',
+      hint: 'The nearest projects are demo/support. Pass one of them as project_id.',
+    });
     expect((await call('list_objects', { kind: 'model', offset: 1 })).text).toMatch(
       /^No models at offset 1: 1 match\.\nNow: /,
     );
