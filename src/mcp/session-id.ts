@@ -1,6 +1,6 @@
 /*
- * Over HTTP, revisions before 2026-07-28 name the client in `initialize` alone, and nothing is kept between requests. So the id of a
- * session, which the client repeats with each request, has that name: judgements of several clients are told apart by it.
+ * Over HTTP, revisions before 2026-07-28 name the client in `initialize` alone, and nothing is kept between requests. The client
+ * repeats the id of its session with each request, so the id carries the name, under which the client's judgements are stored.
  */
 
 export const sessionHeader = 'mcp-session-id';

@@ -53,7 +53,7 @@ export class CallTotals {
     if (this.#usages.has(id)) return;
     const { latency_ms } = objectOrEmpty(objectOrEmpty(summary).weave);
     const used = usageIn(summary);
-    for (const model of unpricedIn(summary)) if (this.#unpriced.size < maxUnpriced) this.#unpriced.add(model);
+    for (const model of unpricedOf(used)) if (this.#unpriced.size < maxUnpriced) this.#unpriced.add(model);
     const parent = parent_id || undefined;
     const [tokens, cost] = [sumOf(used.map((one) => one.tokens)), sumOf(used.flatMap((one) => one.cost ?? []))];
     this.#usages.set(id, { operation, parent, tokens, cost });
@@ -112,10 +112,21 @@ export class CallTotals {
 
 /** Returns the models in the summary of a recorded call that have no price, if it was read with its costs. */
 export function unpricedIn(summary: unknown): string[] {
-  return usageIn(summary).flatMap(({ model, tokens, cost }) => (cost === undefined && tokens > 0 ? [model] : []));
+  return unpricedOf(usageIn(summary));
 }
 
-function usageIn(summary: unknown): { model: string; tokens: number; cost: number | undefined }[] {
+/** What a call used of a model. */
+interface ModelUsage {
+  model: string;
+  tokens: number;
+  cost: number | undefined;
+}
+
+function unpricedOf(usage: readonly ModelUsage[]): string[] {
+  return usage.flatMap(({ model, tokens, cost }) => (cost === undefined && tokens > 0 ? [model] : []));
+}
+
+function usageIn(summary: unknown): ModelUsage[] {
   const { usage, weave } = objectOrEmpty(summary);
   const { costs } = objectOrEmpty(weave);
   return Object.entries(objectOrEmpty(usage)).flatMap(([model, used]) => {

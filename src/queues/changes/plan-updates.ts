@@ -73,7 +73,7 @@ export interface Update {
   meanwhile?: string;
   /** The judgements of this client that a change by the user contradicts. */
   stays: Judgement[];
-  /** Number of judgements of the user, or else of the client, in the fields that the other one withdraws, which stay. */
+  /** Number of judgements that stay in the withdrawn fields: of the user if the client withdraws, of the client if the user does. */
   ofOther?: number;
   /** Fields, but those of text, that nobody has judged on an item which a change completes with other judgements. */
   unjudged: string[];

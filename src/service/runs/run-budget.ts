@@ -46,7 +46,7 @@ export class RunBudget {
     this.#spent = { requests: 0, tokens: 0, usd: 0, largestTokens: 0, largestUsd: 0, ...stored };
   }
 
-  /** What the requests that have ended took; without USD where the cost is unknown. */
+  /** The requests that have ended, their tokens and their cost in USD; no cost if a model has no price. */
   get spent(): Pick<Spending, 'requests' | 'tokens'> & { usd?: number } {
     const { requests, tokens, usd } = this.#spent;
     return { requests, tokens, ...(this.#prices && { usd: Number(usd.toPrecision(12)) }) };

@@ -1,6 +1,6 @@
-/** How a command in the user's terminal reaches what this process uses. */
+/** What a command in the user's terminal needs to work on the same data as this process. */
 export interface TerminalAccess {
-  /** What the user types before the command: `heddle` if it is installed. */
+  /** The program as the user types it: `heddle` if it is installed. */
   program: string;
   /** The flags that the command needs, by their names, like `--project`. Values of a profile and defaults need none. */
   flags: ReadonlyMap<string, string>;

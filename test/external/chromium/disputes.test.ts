@@ -64,7 +64,7 @@ describe.skipIf(!hasChromium)('disputes on the board', () => {
     await page.keyboard.press('1');
     await page.locator('select').first().selectOption('todo');
     await says(page, 'Write your decisions first.');
-    // What is kept of a dispute is announced in the list with which the board opens.
+    // When the board opens, it announces the decision that is kept for the dispute.
     await page.reload();
     await says(page, 'What you decided about 1 dispute is not written: choose Disputes.');
     await page.locator('select').first().selectOption('disputes');

@@ -584,7 +584,7 @@ function addBaseline(evaluation: Command): void {
       requireTool('run_evaluation', serverOptions.tools);
       const [id] = await runIdsOf({ run_ids: [run] }, tools);
       const result = await tools.run('run_evaluation', { run_id: id, baseline });
-      // What tools do next is no command.
+      // `next` names a tool, which is no command.
       const { next: _, ...shown } = result;
       await printResult('run_evaluation', isForPeople(form) ? shown : result, form);
       if (result.baseline === undefined) throw unfinishedRun(result, result.status);
