@@ -3,7 +3,7 @@ import { type Command, InvalidArgumentError, Option } from 'commander';
 import { objectNamePattern } from '../../../contract/references.ts';
 import type { Members } from '../../../core/json/json-object.ts';
 import { valueText } from '../../../core/json/value-text.ts';
-import { fieldSchema, fieldTypes, renderFields, summarizeField } from '../../../queues/queue-fields.ts';
+import { fieldSchema, fieldTypes, renderTypes } from '../../../queues/queue-fields.ts';
 import { hasSampleProject, sampleProject } from '../../../runtime/runtime.ts';
 import { type CheckedImport, type ImportTarget, type NewField, readImport } from '../../../service/start-service.ts';
 import { describeSource, resolveSettings } from '../../../settings/resolve-settings.ts';
@@ -233,7 +233,7 @@ function printDryRun(
     if (judged.length > 0) entries.push(['judged', judged.join(', ')]);
     printLine(`${drawRecord(entries, resultWidth())}\n`);
   }
-  const types = fields.map(({ name, field_schema: schema }) => renderFields([summarizeField({ name, schema })]));
+  const types = fields.map(({ name, field_schema: schema }) => renderTypes([{ name, schema }]));
   const judged = [...new Set(feedback.flatMap(({ judgements }) => judgements.map(({ field }) => field)))];
   const fieldNames = [...types, ...judged.filter((name) => !fields.some((field) => field.name === name))];
   printLine(`Nothing was stored. The queue ${queueId} of ${projectId} would get ${pluralize(items.length, 'item')}.`);
