@@ -1,5 +1,11 @@
 import { shortName } from '../../text/names.ts';
-import { type CommandTarget, queueFlags, serviceDataFlags, terminalCommand } from './terminal-command.ts';
+import {
+  type CommandTarget,
+  exportOptions,
+  queueFlags,
+  serviceDataFlags,
+  terminalCommand,
+} from './terminal-command.ts';
 
 /** What a command on a queue depends on. */
 interface QueueTarget extends CommandTarget {
@@ -119,8 +125,8 @@ export function boardCommand(call: QueueTarget): string {
 
 /** Returns the command that saves the judgements of a queue, whose id is QUEUE if the call names none. */
 export function exportCommand(call: QueueTarget): string {
-  const form = ['--format', 'csv', '--wide', '--values', '--out', 'judgements.csv'];
-  return terminalCommand(['queue export', call.queueId ?? 'QUEUE', ...form], queueFlags, call);
+  const { queueId = 'QUEUE' } = call;
+  return terminalCommand(['queue export', queueId, ...exportOptions(queueId)], queueFlags, call);
 }
 
 /** Returns how people do what one of the names asks for and no tool does; undefined if that is nothing known. */

@@ -11,7 +11,7 @@ import { describeSource, resolveSettings } from '../../../settings/resolve-setti
 import { cutValue, valuesAt } from '../../../text/call-values.ts';
 import { nearest, shortName } from '../../../text/names.ts';
 import { pluralize } from '../../../text/page.ts';
-import { shellWord } from '../../../tools/definition/terminal-command.ts';
+import { exportOptions, shellWord } from '../../../tools/definition/terminal-command.ts';
 import { dataFlags, withStore } from '../../access/open-store.ts';
 import { invocation, programName } from '../../invocation.ts';
 import { drawRecord } from '../../terminal/aligned-table.ts';
@@ -201,7 +201,7 @@ function explainJudging(command: Command, { projectId, queueId }: ImportTarget):
       : `Judge them in a browser: ${program} board ${target}\n`,
   );
   stderr.write(
-    `Save the judgements: ${program} queue export ${target} --format csv --wide --values --out judgements.csv\n`,
+    `Save the judgements: ${program} queue export ${target} ${exportOptions(queueId).map(shellWord).join(' ')}\n`,
   );
   if (isUsual || isPublic) return;
   stderr.write(
