@@ -2,6 +2,7 @@ import { Component, type ComponentChild, h, type TargetedEvent } from 'preact';
 import type { SummaryTable } from '../../../queues/queue-summary.ts';
 import type { Board } from '../review/review-board.ts';
 import { describeFailure } from '../shared/describe-error.ts';
+import { scrollable } from '../shared/labels.ts';
 import { plainText } from '../shared/visible-text.ts';
 
 /** The people who have judged, or a sentence instead of them. */
@@ -20,7 +21,7 @@ export class ProgressTable extends Component<{ board: Board }, ProgressState> {
     const onToggle = ({ currentTarget }: TargetedEvent<HTMLDetailsElement>): void => {
       if (currentTarget.open) void this.#load(board);
     };
-    const panel = { class: 'panel', tabIndex: 0, role: 'group', 'aria-label': 'Progress of each annotator' };
+    const panel = scrollable('panel', 'Progress of each annotator');
     const content = typeof shown === 'string' ? h('p', {}, shown) : tableOf(shown, board);
     return h('details', { class: 'over', onToggle }, h('summary', {}, 'Team'), h('div', panel, content));
   }
