@@ -11,6 +11,8 @@ import {
 interface QueueTarget extends CommandTarget {
   /** Id of the queue that a call names. */
   queueId?: string | undefined;
+  /** Its name, if it is known. */
+  queueName?: string;
 }
 
 /** A call that asks for something which no tool does. */
@@ -125,8 +127,8 @@ export function boardCommand(call: QueueTarget): string {
 
 /** Returns the command that saves the judgements of a queue, whose id is QUEUE if the call names none. */
 export function exportCommand(call: QueueTarget): string {
-  const { queueId = 'QUEUE' } = call;
-  return terminalCommand(['queue export', queueId, ...exportOptions(queueId)], queueFlags, call);
+  const { queueId = 'QUEUE', queueName = queueId } = call;
+  return terminalCommand(['queue export', queueId, ...exportOptions(queueName)], queueFlags, call);
 }
 
 /** Returns how people do what one of the names asks for and no tool does; undefined if that is nothing known. */

@@ -16,7 +16,7 @@ const project = 'team/support';
 const queue_id = 'shared';
 let browser: Browser;
 const exportLine = expect.stringMatching(
-  /^To save the judgements as a file, run node dist\/heddle\.js queue export shared --format csv --wide --values --out judgements\.csv --base-url \S+ --project team\/support$/,
+  /^To save the judgements as a file, run node dist\/heddle\.js queue export shared --format csv --wide --values --out [Ss]hared-judgements\.csv --base-url \S+ --project team\/support$/,
 );
 
 /** Starts a service with a queue of so many items, and returns the settings of accounts by name. */
