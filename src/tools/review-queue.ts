@@ -173,7 +173,7 @@ Example: {"queue_id":"support-triage"}`,
       return id === queue_id && (wantsOne || (states.get(callId) === 'completed' && (hasJudged || isOfAccount)));
     });
     const given = givenFeedback(shown, {}, access);
-    const target = { terminal, project: context.project, calledProject: project, queueId: queue_id };
+    const target = { terminal, project: context.project, calledProject: project, queueId: queue_id, queueName: name };
     return {
       queue: {
         id: queue_id,

@@ -138,8 +138,8 @@ async function readTarget(
   if ('items' in target) return readListed(target.items, queue, include_feedback);
   const judged = await matchingItems(queue, target.filter, { include_feedback });
   const { judged_by, ...filter } = target.filter;
-  const withdrawsNotes = target.change.retract?.some((name) => name === notes || name === everything) ?? false;
-  if (!withdrawsNotes || !meansCaller(judged_by) || filter.field !== undefined) return judged;
+  const takesNotesBack = target.change.retract?.some((name) => name === notes || name === everything) ?? false;
+  if (!takesNotesBack || !meansCaller(judged_by) || filter.field !== undefined) return judged;
   const noted = await readNoted(filter, new Set(judged.items.map(({ call_id }) => call_id)), queue);
   return { items: [...judged.items, ...noted.items], feedback: [...judged.feedback, ...noted.feedback] };
 }
@@ -199,21 +199,21 @@ function changesByItem(changes: readonly ListedChange[], items: readonly QueueIt
   return found;
 }
 
-/** Says what stays after changes by the user, what stays after one has withdrawn all that one gave, and what nobody has judged. */
+/** Says what stays after changes by the user, what stays after one has taken back all that one gave, and what nobody has judged. */
 function describeOutcome(updates: readonly Update[], queue: QueueAccess, isDryRun = false): string | undefined {
   const notes: string[] = [];
   const staying = updates.flatMap(({ stays, error }) => (error ? [] : stays));
   if (staying.length > 0) {
     const inFields = [...countEach(staying.map(({ field }) => field))].map(([field, count]) => `${count} of ${field}`);
     notes.push(
-      `Your own judgements stay beside those of the user, ${inFields.join(', ')}: to withdraw them, retract their fields without by_user.`,
+      `Your own judgements stay beside those of the user, ${inFields.join(', ')}: to take them back, retract their fields without by_user.`,
     );
   }
   const ofOther = updates.reduce((sum, update) => sum + (update.ofOther ?? 0), 0);
   if (ofOther > 0) {
     const [whose, how] = queue.byUser ? ['of your own', 'retract without by_user'] : ['of the user', 'by_user'];
     notes.push(
-      `${pluralize(ofOther, 'judgement')} ${whose} ${ofOther === 1 ? 'stays' : 'stay'}: ${how} withdraws them.`,
+      `${pluralize(ofOther, 'judgement')} ${whose} ${ofOther === 1 ? 'stays' : 'stay'}: ${how} takes them back.`,
     );
   }
   const isReopened = isDryRun ? (update: Update) => mayReopen(update, queue) : wasReopened;
