@@ -119,7 +119,7 @@ function deriveSummary(call: RecordedCall, recorded: unknown): unknown {
 }
 
 /** Returns the whole milliseconds between two times, which have microseconds or milliseconds. */
-function latencyMs(started_at: string, ended_at: string): number {
+export function latencyMs(started_at: string, ended_at: string): number {
   const [start, end] = [started_at, ended_at].map((time) => microsecondsOf(normalizeTimestamp(time) ?? time)) as [
     number,
     number,
