@@ -9,7 +9,7 @@ import { parseKeepingNumbers } from '../../core/json/exact-number.ts';
 import { isJsonObject } from '../../core/json/json-object.ts';
 import { JsonLimitError } from '../../core/json/parse-json.ts';
 import { normalizeTimestamp } from '../../core/timestamps.ts';
-import { latencyMs, toCallRow } from '../storage/call-rows.ts';
+import { millisecondsBetween, toCallRow } from '../storage/call-rows.ts';
 import type { Database, Transaction } from '../storage/database.ts';
 import type { Tables } from '../storage/database-tables.ts';
 import { newIds } from '../storage/ids.ts';
@@ -414,7 +414,7 @@ export async function addItems(
       call_id: item.call_id,
       call_started_at: item.call_started_at,
       call_ended_at: item.call_ended_at ?? null,
-      latency: item.call_ended_at ? latencyMs(item.call_started_at, item.call_ended_at) : -1,
+      latency: item.call_ended_at ? millisecondsBetween(item.call_started_at, item.call_ended_at) : -1,
       call_op_name: item.call_op_name,
       call_trace_id: item.call_trace_id,
       annotation_state: item.annotation_state,

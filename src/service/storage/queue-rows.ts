@@ -1,7 +1,7 @@
 import type { ExpressionBuilder } from 'kysely';
 import { finishedStates } from '../../contract/queue-items.ts';
 import type { Queue } from '../../contract/queues.ts';
-import { latencyMs } from './call-rows.ts';
+import { millisecondsBetween } from './call-rows.ts';
 import type { Transaction } from './database.ts';
 import type { Tables } from './database-tables.ts';
 import { inChunks } from './in-chunks.ts';
@@ -73,7 +73,7 @@ export async function endItems(
       .execute(),
   );
   for (const { id, started_at, ended_at: call_ended_at } of rows) {
-    const end = { call_ended_at, latency: latencyMs(started_at, call_ended_at!) };
+    const end = { call_ended_at, latency: millisecondsBetween(started_at, call_ended_at!) };
     await transaction.updateTable('queue_items').set(end).where('id', '=', id).execute();
   }
 }
