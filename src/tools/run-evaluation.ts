@@ -163,7 +163,7 @@ function faultOf(args: Arguments): string | undefined {
   const isStored = parseReference(model) !== undefined;
   const hasMessages = prompt !== undefined || messages !== undefined;
   if (!isStored && !hasMessages) return 'needs prompt or messages, unless model is the reference to a stored model';
-  return isStored && hasMessages ? 'has a stored model, whose own messages would be ignored' : undefined;
+  return isStored && hasMessages ? 'needs no prompt or messages with a stored model, which has its own' : undefined;
 }
 
 const output = z.object({
@@ -700,8 +700,12 @@ async function waitForRun(
     return waitForRun(named, project, facts, context);
   } catch (error) {
     if (service.signal?.aborted || !(error instanceof HeddleError) || !isNew) throw error;
-    const message = `The run ${run_id} was started, but could not be followed; call again with this run_id. ${error.message}`;
-    throw new HeddleError({ ...error, message });
+    throw new HeddleError({
+      ...error,
+      message: `The run ${run_id} was started, but could not be followed. ${error.message}`,
+      hint: `Call again with this run_id. ${error.hint}`,
+      terminalHint: `\`heddle evaluation show ${run_id} --wait\` waits for its end.`,
+    });
   }
 }
 

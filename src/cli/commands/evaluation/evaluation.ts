@@ -16,6 +16,7 @@ import type { Progress } from '../../../records/call-context.ts';
 import { derivedName } from '../../../records/derived-name.ts';
 import { byteOrderMark, describeDefused } from '../../../text/csv-line.ts';
 import { pluralize } from '../../../text/page.ts';
+import { maxConcurrency } from '../../../tools/run-evaluation.ts';
 import { createNamedFile, writeInParts } from '../../access/named-file.ts';
 import { showView } from '../../access/show-view.ts';
 import { invocation } from '../../invocation.ts';
@@ -119,7 +120,7 @@ function addRun(evaluation: Command): void {
     .option('--sample <number>', 'run only so many rows, drawn by --seed', asWholeNumber(1, 10_000))
     .option('--seed <number>', 'draw other rows for --sample; 0 by default', asWholeNumber(0, 999_999_999))
     .option('--baseline <name>', 'name the complete run, like main, for later comparisons')
-    .option('--concurrency <number>', 'predictions at once, 1 to 64', asWholeNumber(1, 999_999))
+    .option('--concurrency <number>', `predictions at once, 1 to ${maxConcurrency}`, asWholeNumber(1, maxConcurrency))
     .option(
       '--max-requests <number>',
       'end before more requests to models, in all runs of the command',
