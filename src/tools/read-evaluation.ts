@@ -3,10 +3,10 @@ import type { EvaluationRun } from '../contract/evaluation-runs.ts';
 import { splitProjectId } from '../contract/identifiers.ts';
 import { HeddleError, invalidArgument } from '../core/errors.ts';
 import { agreementWithExpected, type ScorerAgreement, scorerAgreement } from '../evaluations/agreement-with-column.ts';
-import { findBaseline } from '../evaluations/baselines.ts';
+import { baselineNames, findNamedRun } from '../evaluations/baselines.ts';
 import { judgesOfRuns } from '../evaluations/calibrations.ts';
 import { applicableScores, compareScores, scorerComparison } from '../evaluations/compare-runs.ts';
-import { evaluationReferences, nameInReference } from '../evaluations/find-evaluation.ts';
+import { nameInReference, runsOfEvaluation } from '../evaluations/find-evaluation.ts';
 import { rankRows, rowChoice, type ShownRow, shownRow, toShownRow } from '../evaluations/rank-rows.ts';
 import {
   type ResultRow,
@@ -39,8 +39,6 @@ import { renderAgreement } from '../text/render-agreement.ts';
 import { defineTool, projectArgument, projectOf, type ToolContext } from './definition/tool.ts';
 
 const maxRuns = 10;
-/** Runs that the service lists; the newest of them come last. */
-const maxListedRuns = 10_000;
 
 const input = z
   .strictObject({
@@ -110,12 +108,7 @@ Example: {"evaluation":"Support answers"}`,
   async run({ run_ids, evaluation, compare = false, ...args }, context): Promise<EvaluationResult> {
     const project = projectOf(args, context);
     if (evaluation === undefined) return readRuns(await knownRuns(run_ids!, project, context), args, project, context);
-    const evaluations = await evaluationReferences(evaluation, project, context.service);
-    const query = { evaluations, limit: maxListedRuns };
-    const listed = await context.service.call('listEvaluationRuns', { path: splitProjectId(project), query });
-    const recorded = { project, limit: maxListedRuns, service: context.service };
-    const found = await withSdkRuns(listed, { input_refs: evaluations }, recorded);
-    const runs = [...found].sort((a, b) => ((a.started_at ?? '') < (b.started_at ?? '') ? 1 : -1));
+    const runs = await runsOfEvaluation(evaluation, project, context.service);
     const [newest] = runs;
     const { expected, only, slice_by } = args;
     if (!compare && newest && (expected ?? only ?? slice_by) !== undefined) {
@@ -193,7 +186,7 @@ type RowArguments = Pick<
 >;
 
 /**
- * Reads the runs with these ids, or names of baselines, in their order.
+ * Reads the runs with these ids, or names of baselines or evaluations, in their order.
  * @throws HeddleError `not_found` for an unknown one.
  */
 async function knownRuns(ids: readonly string[], project: string, context: ToolContext): Promise<EvaluationRun[]> {
@@ -201,7 +194,7 @@ async function knownRuns(ids: readonly string[], project: string, context: ToolC
   const runs = await findRuns(wanted, project, context);
   const evaluations = [...runs.values()].flatMap(({ evaluation }) => (evaluation ? nameInReference(evaluation) : []));
   for (const name of wanted.filter((id) => !runs.has(id))) {
-    const id = await findBaseline(name, evaluations, project, context.service);
+    const id = await findNamedRun(name, evaluations, project, context.service);
     const run = (await findRuns([id], project, context)).get(id);
     if (!run) throw await unknownRun(name, project, context.service);
     runs.set(name, run);
@@ -246,8 +239,12 @@ async function listRuns(
   const runIds = page.map(({ evaluation_run_id }) => evaluation_run_id);
   const judges = await judgesOfRuns(page, project, context.service);
   const { figures, warnings } = await readFigures(runIds, project, context, judges);
+  const baselines = await baselineNames(project, context.service).catch(() => new Map<string, string[]>());
   return {
-    runs: facts.map((fact) => withFigures(fact, figures.get(fact.run_id))),
+    runs: facts.map((fact) => {
+      const names = baselines.get(fact.run_id);
+      return { ...withFigures(fact, figures.get(fact.run_id)), ...(names && { baselines: names }) };
+    }),
     ...position,
     total: runs.length,
     ...(warnings.length > 0 && { warnings }),

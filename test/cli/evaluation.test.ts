@@ -9,7 +9,7 @@ import { interruptedRun } from '../../src/cli/commands/evaluation/wait-for-run.t
 import { startEvaluatingService } from '../support/evaluating-service.ts';
 import { prepareEvaluation, runArgs } from '../support/evaluation-command.ts';
 import { freePort } from '../support/free-port.ts';
-import { call, emptyHome, run, temporaryFolder } from '../support/heddle.ts';
+import { call, emptyHome, run, runAtTerminal, temporaryFolder } from '../support/heddle.ts';
 import { startScriptedModel } from '../support/scripted-model.ts';
 
 const runOf = (scorers: Run['scorers'], predictions = 10): Run => ({
@@ -311,6 +311,44 @@ describe('heddle evaluation', () => {
     expect(JSON.parse(copy.stdout)).toMatchObject({ baseline: 'copy' });
     const compared = await run(['evaluation', 'compare', 'Main Line'], environment);
     expect(JSON.parse(compared.stdout).runs).toHaveLength(2);
+  });
+
+  it('takes the name of an evaluation for its newest run', async () => {
+    const model = await startScriptedModel(() => 'yes');
+    const environment = await prepareEvaluation(model.url);
+    await run(runArgs, environment);
+    const newest = JSON.parse((await run(runArgs, environment)).stdout).runs[0].run_id;
+    const shown = JSON.parse((await run(['evaluation', 'show', 'Yes', '--wait'], environment)).stdout);
+    expect(shown.runs).toMatchObject([{ run_id: newest }]);
+    const exported = await run(['evaluation', 'export', 'yes'], environment);
+    expect(exported.stdout.trim().split('\n')).toHaveLength(3);
+    const named = JSON.parse((await run(['evaluation', 'baseline', 'main', 'Yes'], environment)).stdout);
+    expect(named).toMatchObject({ run_id: newest, baseline: 'main' });
+  });
+
+  it('lists runs with the names of baselines, on a narrow terminal as a block for each', async () => {
+    const model = await startScriptedModel(() => 'yes');
+    const environment = await prepareEvaluation(model.url);
+    const { run_id, started_at } = JSON.parse((await run([...runArgs, '--baseline', 'main'], environment)).stdout)
+      .runs[0];
+    const list = ['evaluation', 'list', 'Yes'];
+    expect(JSON.parse((await run(list, environment)).stdout).runs).toMatchObject([{ run_id, baselines: ['main'] }]);
+    expect((await run([...list, '--table'], environment)).stdout).toContain(', baseline main, started ');
+    const { stdout } = await runAtTerminal(list, { ...environment, NO_COLOR: '1' }, { columns: 100 });
+    expect(
+      stdout.replace(run_id, 'RUN').replace(`${started_at.slice(0, 19)}Z`, 'TIME'),
+    ).toBe(`1 run of 1, the newest first.
+
+run_id      RUN
+status      complete
+evaluation  yes
+model       small
+prompt      {question}
+baseline    main
+started_at  TIME
+took        3 predictions, 30 tokens
+says_yes    100% (43.9 to 100) of 3 passed
+`);
   });
 
   it('runs a sample of the rows, which a seed draws', async () => {

@@ -8,7 +8,7 @@ const gap = '  ';
 /** A column is cut to this width at least; a table that would need narrower ones is written as a list. */
 const minWidth = 10;
 /** On a narrower terminal, a table that does not fit is written as a list at once. */
-const minTableWidth = 120;
+export const minTableWidth = 120;
 /** Name of a column whose values people seldom read. */
 const idColumn = /(?:^|_)(?:id|digest|ref|reference)$/;
 /** Name of a column whose values are times of the service. */

@@ -6,7 +6,7 @@ import { HeddleError } from '../../../core/errors.ts';
 import { canonicalJson } from '../../../core/json/canonical-json.ts';
 import { memberAt } from '../../../core/json/member-at.ts';
 import { sumOf } from '../../../core/statistics/score-lists.ts';
-import { findBaseline } from '../../../evaluations/baselines.ts';
+import { findNamedRun } from '../../../evaluations/baselines.ts';
 import { exportedTrials } from '../../../evaluations/exported-trials.ts';
 import { findEvaluation, nameInReference } from '../../../evaluations/find-evaluation.ts';
 import { rowChoice } from '../../../evaluations/rank-rows.ts';
@@ -20,9 +20,11 @@ import { maxConcurrency } from '../../../tools/run-evaluation.ts';
 import { createNamedFile, writeInParts } from '../../access/named-file.ts';
 import { showView } from '../../access/show-view.ts';
 import { invocation } from '../../invocation.ts';
+import { minTableWidth } from '../../terminal/aligned-table.ts';
 import { addOutputOptions, isForPeople, type OutputForm } from '../../terminal/output-form.ts';
 import { drawProgress, showProgress } from '../../terminal/progress.ts';
 import { UsageError } from '../../terminal/report-failure.ts';
+import { resultWidth } from '../../terminal/terminal.ts';
 import { addSettingFlags, asNumber, asShare, asWholeNumber, runtimeFlags } from '../../usage/flags.ts';
 import { explain } from '../../usage/help.ts';
 import { requireTool } from '../../usage/tool-names.ts';
@@ -30,7 +32,7 @@ import { type EvaluationFile, type ModelAndPrompt, readEvaluationFile, readMessa
 import { exportForms, exportRun, type RunExportForm } from './export-run.ts';
 import { type JunitSuite, junitReport } from './junit-report.ts';
 import { markdownReport } from './markdown-report.ts';
-import { printResult, type Results, type Run, readResultsOf } from './print-results.ts';
+import { printResult, printRunBlocks, type Results, type Run, readResultsOf } from './print-results.ts';
 import { importPromptfooFile, listNotes } from './promptfoo/promptfoo-file.ts';
 import { storeEvaluationFile } from './store-evaluation.ts';
 import { missedThresholds, type Thresholds } from './thresholds.ts';
@@ -39,6 +41,7 @@ import { type ToolRunner, withTools } from './with-tools.ts';
 import { readNamedText } from './yaml-file.ts';
 
 const page = 'docs/evaluations.md';
+const namedRun = 'id of the run, name of a baseline, or name of an evaluation: its newest run';
 /** Runs of more requests to models than this, judges included, need --yes. */
 const maxUnconfirmed = 100;
 const maxJunitRows = 100_000;
@@ -224,7 +227,7 @@ function addResume(evaluation: Command): void {
   const command = evaluation
     .command('resume')
     .description('ask again only what failed in a run or is missing from it, wait for the end, and print the results')
-    .argument('<run>', 'id of a run that has ended, or name of a baseline')
+    .argument('<run>', namedRun)
     .option('--yes', `run without asking, also more than ${maxUnconfirmed} requests to models`);
   addReportOptions(command, 10);
   explain(command, { examples: ['heddle evaluation resume RUN'], page });
@@ -261,7 +264,7 @@ async function checkReportNames(
   }
   if (compare === undefined) return;
   const named = plan.dataset_rows === undefined ? name : derivedName(name, { n: sample!, seed });
-  await findBaseline(compare, [named], project, service).catch(async (error) => {
+  await findNamedRun(compare, [named], project, service).catch(async (error) => {
     const found: Results | undefined = await tools
       .run('read_evaluation', { run_ids: [compare], limit: 1 })
       .catch(() => undefined);
@@ -403,7 +406,7 @@ function addExport(evaluation: Command): void {
   const command = evaluation
     .command('export')
     .description('write all rows of a run with their whole outputs and scores, a line for each trial')
-    .argument('<run>', 'id of the run, or name of a baseline')
+    .argument('<run>', namedRun)
     .addOption(
       new Option('--format <form>', 'html: one page for a browser, without scripts')
         .choices(exportForms)
@@ -453,7 +456,12 @@ function addList(evaluation: Command): void {
         evaluation === undefined
           ? (['list_objects', { kind: 'evaluation', limit }] as const)
           : (['read_evaluation', { evaluation, limit }] as const);
-      await withTools(command, async (tools) => printResult(tool, await tools.run(tool, input), form));
+      await withTools(command, async (tools) => {
+        const result = await tools.run(tool, input);
+        if (evaluation === undefined || !isForPeople(form) || resultWidth() >= minTableWidth)
+          await printResult(tool, result, form);
+        else printRunBlocks(result);
+      });
     },
   );
 }
@@ -462,7 +470,7 @@ function addShow(evaluation: Command): void {
   const command = evaluation
     .command('show')
     .description('print the results of a run, the worst rows first')
-    .argument('<run>', 'id of the run, or name of a baseline')
+    .argument('<run>', namedRun)
     .addOption(
       new Option('--only <rows>', 'failed; errors: no prediction or score; flaky: the trials differ').choices(
         rowChoice.options.filter((choice) => choice !== 'changed'),
@@ -479,7 +487,8 @@ function addShow(evaluation: Command): void {
     const args = only === undefined ? {} : { only };
     if (open) return showResults(command, { run_ids: [run], ...args });
     await withTools(command, async (tools, serverOptions) => {
-      if (wait) await waitForEnd(run, serverOptions, tools.signal);
+      if (wait)
+        for (const id of await runIdsOf({ run_ids: [run] }, tools)) await waitForEnd(id, serverOptions, tools.signal);
       await report([run], options, tools, args);
     });
   });
@@ -577,7 +586,7 @@ function addBaseline(evaluation: Command): void {
       .command('baseline')
       .description('name a run, like main, so that others can be compared with it by this name')
       .argument('<name>', 'name; another run of the evaluation that has it loses it')
-      .argument('<run>', 'id of a complete run, or name of another baseline'),
+      .argument('<run>', namedRun),
   );
   explain(command, { examples: ['heddle evaluation baseline main RUN'], page });
   addSettingFlags(command, runtimeFlags).action(async (baseline: string, run: string, form: OutputForm) => {
