@@ -2,7 +2,12 @@ import * as z from 'zod';
 import type { EvaluationRun } from '../contract/evaluation-runs.ts';
 import { splitProjectId } from '../contract/identifiers.ts';
 import { HeddleError, invalidArgument } from '../core/errors.ts';
-import { agreementWithExpected, type ScorerAgreement, scorerAgreement } from '../evaluations/agreement-with-column.ts';
+import {
+  agreementWithExpected,
+  rowColumnsOf,
+  type ScorerAgreement,
+  scorerAgreement,
+} from '../evaluations/agreement-with-column.ts';
 import { baselineNames, findNamedRun } from '../evaluations/baselines.ts';
 import { judgesOfRuns } from '../evaluations/calibrations.ts';
 import { applicableScores, compareScores, scorerComparison } from '../evaluations/compare-runs.ts';
@@ -330,7 +335,7 @@ function compareWith(baseline: string, run_id: string, rows: readonly ResultRow[
 
 /** @throws HeddleError `invalid_arguments` for a column that no row has, or with whose values no scorer can be compared. */
 function agreementOfRuns(rows: readonly ResultRow[], runIds: readonly string[], column: string): ScorerAgreement[] {
-  requireColumn('expected', column, rows);
+  if (rows.length > 0) requireColumn('expected', column, rowColumnsOf(rows));
   const agreement = runIds.flatMap((runId) => agreementWithExpected(rows, runId, column));
   if (rows.length === 0 || agreement.length > 0) return agreement;
   throw invalidArgument('expected', {
@@ -407,7 +412,8 @@ function tableRow({
     call_id,
     ...inputs,
     ...(output !== undefined && { output }),
-    ...(outputs && { outputs: withoutCommonBeginning(outputs) }),
+    ...(outputs &&
+      Object.fromEntries(withoutCommonBeginning(outputs).map((each, at) => [`output of run ${at + 1}`, each]))),
     ...Object.fromEntries(named),
     ...(changes && {
       changes: Object.entries(changes)

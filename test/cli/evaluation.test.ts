@@ -287,6 +287,8 @@ describe('heddle evaluation', () => {
       expect.stringContaining('no scorer Says No; scorers of yes: says_yes. Nothing was run'),
     ]);
     expect(await refused('--compare', 'main')).toEqual([2, 0, expect.stringContaining('has no run "main"')]);
+    const slice = 'No row has the column "nope".\nThe nearest columns are ';
+    expect(await refused('--slice-by', 'nope')).toEqual([2, 0, expect.stringContaining(slice)]);
     expect(await refused('--scorer', 'Says No', '--min-pass-rate', '1', '--dry-run')).toEqual([
       2,
       0,
@@ -313,6 +315,24 @@ describe('heddle evaluation', () => {
     expect(JSON.parse(compared.stdout).runs).toHaveLength(2);
   });
 
+  it('starts no run where none is missing, and compares no run with itself', async () => {
+    const model = await startScriptedModel(() => 'yes');
+    const environment = await prepareEvaluation(model.url);
+    const { run_id } = JSON.parse((await run(runArgs, environment)).stdout).runs[0];
+    const resumed = await run(['evaluation', 'resume', 'Yes'], environment);
+    expect([resumed.code, resumed.stderr]).toEqual([
+      0,
+      `heddle: the run ${run_id} is complete, so nothing is asked again\n`,
+    ]);
+    expect(JSON.parse(resumed.stdout)).toMatchObject({ runs: [{ run_id }], passed: true });
+    expect(JSON.parse((await run(['evaluation', 'list', 'Yes'], environment)).stdout).runs).toHaveLength(1);
+    const same = await run(['evaluation', 'compare', 'Yes', 'yes'], environment);
+    expect([same.code, same.stderr]).toEqual([
+      2,
+      'heddle: Yes and yes name the same run, so there is nothing to compare\n',
+    ]);
+  });
+
   it('takes the name of an evaluation for its newest run', async () => {
     const model = await startScriptedModel(() => 'yes');
     const environment = await prepareEvaluation(model.url);
@@ -331,6 +351,7 @@ describe('heddle evaluation', () => {
     const environment = await prepareEvaluation(model.url);
     const { run_id, started_at } = JSON.parse((await run([...runArgs, '--baseline', 'main'], environment)).stdout)
       .runs[0];
+    expect((await run(['service', 'list', '--table'], environment)).stdout).not.toContain('baseline');
     const list = ['evaluation', 'list', 'Yes'];
     expect(JSON.parse((await run(list, environment)).stdout).runs).toMatchObject([{ run_id, baselines: ['main'] }]);
     expect((await run([...list, '--table'], environment)).stdout).toContain(', baseline main, started ');

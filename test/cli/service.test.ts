@@ -50,7 +50,7 @@ describe('heddle service', () => {
   it('import rejects unreadable files and missing flags', async () => {
     expect(await run(['import', join(folder, 'nothing'), ...target])).toMatchObject({
       code: 1,
-      stderr: expect.stringContaining('cannot be read (ENOENT)'),
+      stderr: expect.stringContaining('cannot be read: it does not exist.'),
     });
     expect(await run(['import', file('latin1', Buffer.from([0x7b, 0xe9, 0x7d])), ...target])).toMatchObject({
       code: 1,

@@ -7,10 +7,13 @@ import { canonicalJson } from '../../../core/json/canonical-json.ts';
 import { memberAt } from '../../../core/json/member-at.ts';
 import { sumOf } from '../../../core/statistics/score-lists.ts';
 import { findNamedRun } from '../../../evaluations/baselines.ts';
+import { readColumns } from '../../../evaluations/check-placeholders.ts';
+import { readDataset } from '../../../evaluations/evaluation-plan.ts';
 import { exportedTrials } from '../../../evaluations/exported-trials.ts';
 import { findEvaluation, nameInReference } from '../../../evaluations/find-evaluation.ts';
 import { rowChoice } from '../../../evaluations/rank-rows.ts';
 import { comparisonWords } from '../../../evaluations/result-words.ts';
+import { requireColumn } from '../../../evaluations/slice-rows.ts';
 import type { McpServerOptions } from '../../../mcp/server.ts';
 import type { Progress } from '../../../records/call-context.ts';
 import { derivedName } from '../../../records/derived-name.ts';
@@ -234,7 +237,14 @@ function addResume(evaluation: Command): void {
   addSettingFlags(command, runtimeFlags).action(async (run: string, options: ReportOptions & { yes?: true }) => {
     const args = { run_id: run, only: 'errors' };
     await followRuns(command, options, async (tools) => {
-      const plan = await tools.run('run_evaluation', { ...args, dry_run: true });
+      const plan: Plan = await tools.run('run_evaluation', { ...args, dry_run: true });
+      const found: Results = await tools.run('read_evaluation', { run_ids: [run], limit: 1 });
+      const { run_id, status, scorers = [] } = found.runs[0]!;
+      if (status === 'complete' && !plan.model_requests && !scorers.some(({ errors }) => errors)) {
+        invocation().stderr.write(`heddle: the run ${run_id} is complete, so nothing is asked again\n`);
+        await report([run_id], options, tools);
+        return [];
+      }
       requireYes([plan], options.yes, 'Add --yes');
       return [args];
     });
@@ -242,20 +252,25 @@ function addResume(evaluation: Command): void {
 }
 
 /**
- * Checks before a run is paid for that --scorer and --compare name what its report needs.
- * @throws UsageError for an unknown scorer, HeddleError for an unknown run or a baseline of another evaluation.
+ * Checks before a run is paid for that --scorer, --compare and --slice-by name what its report needs.
+ * @throws UsageError for an unknown scorer, HeddleError for an unknown column or run, or a baseline of another evaluation.
  */
 async function checkReportNames(
   evaluation: string,
   plan: Plan,
-  { scorer: wanted = [], compare, sample, seed = 0 }: RunOptions,
+  { scorer: wanted = [], compare, sample, seed = 0, sliceBy }: RunOptions,
   tools: ToolRunner,
   serverOptions: McpServerOptions,
 ): Promise<void> {
-  if (wanted.length === 0 && compare === undefined) return;
+  if (wanted.length === 0 && compare === undefined && sliceBy === undefined) return;
   const service = (await serverOptions.service()).withSignal(tools.signal);
   const project = serverOptions.project!;
-  const { name, val } = await findEvaluation(evaluation, project, service);
+  const found = await findEvaluation(evaluation, project, service);
+  const { name, val } = found;
+  if (sliceBy !== undefined) {
+    const columns = await readColumns(new Set([sliceBy]), await readDataset(found, service));
+    requireColumn('slice_by', sliceBy, [...columns]);
+  }
   const scorers = Array.isArray(val.scorers) ? val.scorers.map((each) => nameInReference(String(each))) : [];
   // A scorer may give several scores, each a member below its name.
   const unknown = wanted.find((each) => !scorers.some((known) => `${objectIdOf(each)}.`.startsWith(`${known}.`)));
@@ -265,10 +280,10 @@ async function checkReportNames(
   if (compare === undefined) return;
   const named = plan.dataset_rows === undefined ? name : derivedName(name, { n: sample!, seed });
   await findNamedRun(compare, [named], project, service).catch(async (error) => {
-    const found: Results | undefined = await tools
+    const other: Results | undefined = await tools
       .run('read_evaluation', { run_ids: [compare], limit: 1 })
       .catch(() => undefined);
-    if (found?.runs[0]?.run_id !== compare) throw error;
+    if (other?.runs[0]?.run_id !== compare) throw error;
   });
 }
 
@@ -547,6 +562,9 @@ function addCompare(evaluation: Command): void {
       const args = { only: 'changed', ...(sliceBy !== undefined && { slice_by: sliceBy }) };
       const ids = others.length === 0 ? await runsToCompare(baseline, tools) : [baseline, ...others];
       const results = await readResultsOf(ids, rows, tools, args);
+      if (results.runs.length === 1) {
+        throw new UsageError(`${ids.join(' and ')} name the same run, so there is nothing to compare`);
+      }
       if (markdown !== undefined) writeReport(markdown, markdownReport(results, { hasBaseline: true }));
       await printResult('read_evaluation', results, form);
       if (!failIfWorse) return;

@@ -304,8 +304,8 @@ function addList(service: Command): void {
 
 function printListing({ project_id, queues, objects }: Listing, place: number): void {
   printLine(`${place === 0 ? '' : '\n'}${paint('bold', project_id)}`);
-  // The code of recorded operations is stored too, but nobody looks for it here.
-  const named = objects.filter(({ kind }) => kind !== 'op');
+  // The code of recorded operations and what heddle keeps for itself are stored too, but nobody looks for them here.
+  const named = objects.filter(({ kind }) => kind !== 'op' && !kind.startsWith('heddle'));
   const tables = [
     queues.map(({ id, name, items, states }) => ({ queue: id, ...(name !== id && { name }), items, ...states })),
     named.map(({ kind, object_id, versions }) => ({ name: object_id, kind, versions: versions.length })),
