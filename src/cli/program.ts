@@ -52,7 +52,7 @@ export async function parseAndRun(given: readonly string[]): Promise<void> {
 
 /** Returns a command line as the parser takes it: settings behind their command, and `--help` for `help` and `--help-all`. */
 function parsableLine(given: readonly string[]): string[] {
-  const leading = splitLeadingOptions(given);
+  const leading = splitLeadingSettings(given);
   const [first = '', ...others] = leading.rest;
   if (first === 'help' && others.length > 0) return [...others, '--help'];
   if (first !== wholeHelp && !Object.hasOwn(commands, first)) {
@@ -60,7 +60,7 @@ function parsableLine(given: readonly string[]): string[] {
   }
   if (hiddenCommands.includes(first)) return [...given];
   // Also between a command and the one below it.
-  const inner = splitLeadingOptions(others);
+  const inner = splitLeadingSettings(others);
   const { rest } = inner;
   // Behind the words of the command, and before its other options: of two values, the last one counts.
   const option = rest.findIndex((word) => word.startsWith('-'));
@@ -69,15 +69,6 @@ function parsableLine(given: readonly string[]): string[] {
     ...rest.toSpliced(option === -1 ? rest.length : option, 0, ...leading.settings, ...inner.settings),
   ];
   return wantsWholeHelp() ? line.map((word) => (word === wholeHelp ? '--help' : word)) : line;
-}
-
-/** Splits a command line behind the settings and the forms of output with which it begins. */
-function splitLeadingOptions(args: readonly string[]): { settings: string[]; rest: string[] } {
-  const { settings, rest } = splitLeadingSettings(args);
-  const [form, ...others] = rest;
-  if (form !== '--json' && form !== '--table') return { settings, rest };
-  const behind = splitLeadingOptions(others);
-  return { settings: [...settings, form, ...behind.settings], rest: behind.rest };
 }
 
 /** Checks that the command whose help is asked for exists below another one. @throws UsageError with the nearest one. */
@@ -188,12 +179,9 @@ const andList = new Intl.ListFormat('en', { type: 'conjunction' });
 async function meantCommands(word: string, next: string): Promise<string[]> {
   const program = await createProgram();
   const all = program.commands.flatMap((command) => [command, ...command.commands]);
-  const meantOf = (text: string, known: readonly Command[]) =>
-    meantName(
-      text,
-      known.map((command) => command.name()),
-    );
-  const meant = meantName(word, [...all.map((command) => command.name()), 'help', 'version']);
+  const nameOf = (command: Command): string => command.name();
+  const meantOf = (text: string, known: readonly Command[]) => meantName(text, known.map(nameOf));
+  const meant = meantName(word, [...all.map(nameOf), 'help', 'version']);
   if (meant === 'version') return ['`heddle --version`'];
   if (meant === 'help') return ['`heddle help`'];
   const named = all.filter((command) => command.name() === meant);

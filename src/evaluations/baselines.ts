@@ -3,7 +3,6 @@ import type { EvaluationRun } from '../contract/evaluation-runs.ts';
 import { entriesNamed } from '../contract/identifiers.ts';
 import { classMembers } from '../contract/objects.ts';
 import { objectIdOf } from '../contract/references.ts';
-import { appendTo } from '../core/append-to.ts';
 import { HeddleError, invalidArgument } from '../core/errors.ts';
 import { objectOrEmpty } from '../core/json/json-object.ts';
 import { shortName } from '../text/names.ts';
@@ -48,14 +47,8 @@ export async function storeBaseline(
   await service.call('createObject', { body: { obj } });
 }
 
-/** Returns the names of runs, by the id of the run. */
-export async function baselineNames(project_id: string, service: ServiceClient): Promise<Map<string, string[]>> {
-  const names = new Map<string, string[]>();
-  for (const { run_id, name } of await readBaselines(project_id, service)) appendTo(names, run_id, name);
-  return names;
-}
-
-async function readBaselines(project_id: string, service: ServiceClient): Promise<Baseline[]> {
+/** Reads the baselines of a project. */
+export async function readBaselines(project_id: string, service: ServiceClient): Promise<Baseline[]> {
   const filter = { base_object_classes: [baselineClass], latest_only: true, is_op: false };
   const { objs } = await service.call('queryObjects', { body: { project_id, filter, limit: maxBaselines } });
   return objs.flatMap(({ val }) => baselineOf(val));

@@ -1,4 +1,5 @@
 import * as z from 'zod';
+import { withFallback } from '../client/with-fallback.ts';
 import type { EvaluationRun } from '../contract/evaluation-runs.ts';
 import { splitProjectId } from '../contract/identifiers.ts';
 import { HeddleError, invalidArgument } from '../core/errors.ts';
@@ -8,7 +9,7 @@ import {
   type ScorerAgreement,
   scorerAgreement,
 } from '../evaluations/agreement-with-column.ts';
-import { baselineNames, findNamedRun } from '../evaluations/baselines.ts';
+import { findNamedRun, readBaselines } from '../evaluations/baselines.ts';
 import { judgesOfRuns } from '../evaluations/calibrations.ts';
 import { applicableScores, compareScores, scorerComparison } from '../evaluations/compare-runs.ts';
 import { nameInReference, runsOfEvaluation } from '../evaluations/find-evaluation.ts';
@@ -244,11 +245,14 @@ async function listRuns(
   const runIds = page.map(({ evaluation_run_id }) => evaluation_run_id);
   const judges = await judgesOfRuns(page, project, context.service);
   const { figures, warnings } = await readFigures(runIds, project, context, judges);
-  const baselines = await baselineNames(project, context.service).catch(() => new Map<string, string[]>());
+  const named = await withFallback(
+    () => readBaselines(project, context.service),
+    async () => [],
+  );
   return {
     runs: facts.map((fact) => {
-      const names = baselines.get(fact.run_id);
-      return { ...withFigures(fact, figures.get(fact.run_id)), ...(names && { baselines: names }) };
+      const baselines = named.flatMap(({ run_id, name }) => (run_id === fact.run_id ? name : []));
+      return { ...withFigures(fact, figures.get(fact.run_id)), ...(baselines.length > 0 && { baselines }) };
     }),
     ...position,
     total: runs.length,

@@ -5,10 +5,6 @@ import type { ListedTool } from '../../tools/definition/registry.ts';
 /** Options for arguments of tools that have another name, by the path of the argument. */
 const optionNames = new Map([
   ['messages', 'messages-file'],
-  ['sample.n', 'sample'],
-  ['sample.seed', 'seed'],
-  ['budget.requests', 'max-requests'],
-  ['budget.tokens', 'max-tokens'],
   ['budget.usd', 'max-usd'],
 ]);
 

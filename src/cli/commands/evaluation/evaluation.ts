@@ -23,11 +23,9 @@ import { maxConcurrency } from '../../../tools/run-evaluation.ts';
 import { createNamedFile, writeInParts } from '../../access/named-file.ts';
 import { showView } from '../../access/show-view.ts';
 import { invocation } from '../../invocation.ts';
-import { minTableWidth } from '../../terminal/aligned-table.ts';
 import { addOutputOptions, isForPeople, type OutputForm } from '../../terminal/output-form.ts';
 import { drawProgress, showProgress } from '../../terminal/progress.ts';
 import { UsageError } from '../../terminal/report-failure.ts';
-import { resultWidth } from '../../terminal/terminal.ts';
 import { addSettingFlags, asNumber, asShare, asWholeNumber, runtimeFlags } from '../../usage/flags.ts';
 import { explain } from '../../usage/help.ts';
 import { requireTool } from '../../usage/tool-names.ts';
@@ -35,7 +33,7 @@ import { type EvaluationFile, type ModelAndPrompt, readEvaluationFile, readMessa
 import { exportForms, exportRun, type RunExportForm } from './export-run.ts';
 import { type JunitSuite, junitReport } from './junit-report.ts';
 import { markdownReport } from './markdown-report.ts';
-import { printResult, printRunBlocks, type Results, type Run, readResultsOf } from './print-results.ts';
+import { printResult, type Results, type Run, readResultsOf } from './print-results.ts';
 import { importPromptfooFile, listNotes } from './promptfoo/promptfoo-file.ts';
 import { storeEvaluationFile } from './store-evaluation.ts';
 import { missedThresholds, type Thresholds } from './thresholds.ts';
@@ -471,12 +469,7 @@ function addList(evaluation: Command): void {
         evaluation === undefined
           ? (['list_objects', { kind: 'evaluation', limit }] as const)
           : (['read_evaluation', { evaluation, limit }] as const);
-      await withTools(command, async (tools) => {
-        const result = await tools.run(tool, input);
-        if (evaluation === undefined || !isForPeople(form) || resultWidth() >= minTableWidth)
-          await printResult(tool, result, form);
-        else printRunBlocks(result);
-      });
+      await withTools(command, async (tools) => printResult(tool, await tools.run(tool, input), form));
     },
   );
 }

@@ -6,7 +6,7 @@ import type { RunFigures } from '../../../evaluations/score-figures.ts';
 import { pluralize } from '../../../text/page.ts';
 import { tools } from '../../../tools/definition/registry.ts';
 import type { EvaluationResult } from '../../../tools/read-evaluation.ts';
-import { drawRecord, toSeconds } from '../../terminal/aligned-table.ts';
+import { drawRecord, minTableWidth, toSeconds } from '../../terminal/aligned-table.ts';
 import { isForPeople, type OutputForm } from '../../terminal/output-form.ts';
 import { printAligned, printJson, printLine } from '../../terminal/print.ts';
 import { resultWidth } from '../../terminal/terminal.ts';
@@ -39,7 +39,7 @@ export async function readResultsOf(
 }
 
 /** Prints a list of runs for people at a narrow terminal, a block for each run. */
-export function printRunBlocks({ runs, total }: Results): void {
+function printRunBlocks({ runs, total }: Results): void {
   const blocks = runs.map((run) => {
     const { run_id, error = '', evaluation = '', model = '', prompt = '', baselines = [], started_at = '' } = run;
     const facts = { run_id, status: statusWords(run), error, evaluation, model, prompt };
@@ -57,6 +57,8 @@ export function printRunBlocks({ runs, total }: Results): void {
 /** Prints what a tool returned: for people the text that a model reads too, else JSON. */
 export async function printResult(name: string, result: object, form: OutputForm): Promise<void> {
   if (!isForPeople(form)) return printJson(result);
+  const isRunList = name === 'read_evaluation' && !('rows' in result);
+  if (isRunList && resultWidth() < minTableWidth) return printRunBlocks(result as Results);
   const tool = await tools.find((each) => each.name === name)!.load();
   printAligned(tool.render(result));
 }
