@@ -3,7 +3,7 @@ import { ownMember } from '../core/json/member-at.ts';
 import { build, version } from '../core/version.ts';
 import { meantName } from '../text/names.ts';
 import { keychainCommand } from './access/secrets.ts';
-import { invocation } from './invocation.ts';
+import { invocation, withProgramName } from './invocation.ts';
 import { completeCommand } from './terminal/complete-line.ts';
 import { didYouMean, isSecretName, orList, reportUsage, UsageError, wantsJson } from './terminal/report-failure.ts';
 import { explain, styleHelp, wantsWholeHelp, wholeHelp } from './usage/help.ts';
@@ -55,7 +55,9 @@ function parsableLine(given: readonly string[]): string[] {
   const leading = splitLeadingSettings(given);
   const [first = '', ...others] = leading.rest;
   if (first === 'help' && others.length > 0) return [...others, '--help'];
-  if (first !== wholeHelp && !Object.hasOwn(commands, first)) return [...given];
+  if (first !== wholeHelp && !Object.hasOwn(commands, first)) {
+    return first === '' || first.startsWith('-') ? [...given] : [...leading.rest, ...leading.settings];
+  }
   if (hiddenCommands.includes(first)) return [...given];
   // Also between a command and the one below it.
   const inner = splitLeadingSettings(others);
@@ -88,8 +90,8 @@ export async function createProgram(names: readonly string[] = commandNames()): 
       writeOut: (text) => invocation().stdout.write(text),
       writeErr: (text) => invocation().stderr.write(text),
       outputError: (text) => {
-        reportUsage(readableUsage(text));
-        if (!wantsJson()) invocation().stderr.write(`${nextStep(text, program)}\n`);
+        reportUsage(readableUsage(text, program));
+        if (!wantsJson()) invocation().stderr.write(`${withProgramName(nextStep(text, program))}\n`);
       },
     })
     .showSuggestionAfterError();
@@ -127,7 +129,7 @@ function commandNames(): string[] {
 }
 
 /** Returns a message of commander as one line, without the values of options, which may be secrets. */
-function readableUsage(text: string): string {
+function readableUsage(text: string, program: Command): string {
   const [, value, choices] =
     /\b(?:argument|value) '(.*)' is invalid\b.* Allowed choices are (.*)\.$/s.exec(text.trim()) ?? [];
   const names = choices?.split(', ') ?? [];
@@ -141,16 +143,21 @@ function readableUsage(text: string): string {
     .replace(/^(unknown option '[^'=]*)=.*'$/m, "$1'")
     .replace(/ argument '.*' (?=is invalid)/s, ' ')
     .trim();
-  return message.replace(/\n\(Did you mean (.*)\)$/, ' (did you mean $1)') + suggestion;
+  const inGroup = (names: string): string => {
+    const group = groupOf(program);
+    if (!group || !text.startsWith('error: unknown command')) return names;
+    return orList.format(names.split(', ').map((name) => `\`${lineOf(group)} ${name}\``));
+  };
+  const meant = /\n\(Did you mean (?:one of )?(.*)\?\)$/;
+  return message.replace(meant, (_, names: string) => ` (did you mean ${inGroup(names)}?)`) + suggestion;
 }
 
 /** Returns what to do about a mistake in a command line. */
 function nextStep(message: string, program: Command): string {
-  // Of the commands with others below them, only the one of the command line is loaded.
-  const group = program.commands.find(({ commands }) => commands.length > 0);
+  const group = groupOf(program);
   if (group && message.startsWith('error: unknown command')) {
     const names = group.commands.map((command) => command.name());
-    return `The commands of ${lineOf(group)} are ${andList.format(names)}.`;
+    return `The commands of \`${lineOf(group)}\` are ${andList.format(names)}.`;
   }
   const [, option = ''] = /unknown option '--?([\w-]*)/.exec(message) ?? [];
   return isSecretName(option)
@@ -158,24 +165,34 @@ function nextStep(message: string, program: Command): string {
     : 'Run the command with --help for its options.';
 }
 
+/** Returns the command with others below it: of these, only the one of the command line is loaded. */
+function groupOf(program: Command): Command | undefined {
+  return program.commands.find(({ commands }) => commands.length > 0);
+}
+
 const andList = new Intl.ListFormat('en', { type: 'conjunction' });
 
 /**
  * Returns the command whose name is spelled most like a word, as people type it; where it is below others, each command of this
- * name.
+ * name, or the one that the next word tells: `list queues` and `queues list` mean `heddle queue list`.
  */
-async function meantCommands(word: string): Promise<string[]> {
+async function meantCommands(word: string, next: string): Promise<string[]> {
   const program = await createProgram();
-  const known = program.commands
-    .flatMap((command) => [command, ...command.commands])
-    .map((command) => ({ name: command.name(), line: lineOf(command) }));
-  known.push({ name: 'help', line: 'heddle help' }, { name: 'version', line: 'heddle --version' });
-  const meant = meantName(
-    word,
-    known.map(({ name }) => name),
-  );
-  const named = known.filter(({ name }) => name === meant).map(({ line }) => line);
-  return named.includes(`heddle ${meant}`) ? [`heddle ${meant}`] : named;
+  const all = program.commands.flatMap((command) => [command, ...command.commands]);
+  const nameOf = (command: Command): string => command.name();
+  const meantOf = (text: string, known: readonly Command[]) => meantName(text, known.map(nameOf));
+  const meant = meantName(word, [...all.map(nameOf), 'help', 'version']);
+  if (meant === 'version') return ['`heddle --version`'];
+  if (meant === 'help') return ['`heddle help`'];
+  const named = all.filter((command) => command.name() === meant);
+  const told = named.flatMap((command) => {
+    const below = meantOf(next, command.commands);
+    if (command.parent!.name() === meantOf(next, program.commands)) return [command];
+    return command.commands.filter((each) => each.name() === below);
+  });
+  const whole = named.filter(({ parent }) => parent === program);
+  const shown = [told, whole, named].find((found) => found.length > 0) ?? [];
+  return shown.map((command) => `\`${lineOf(command)}\``);
 }
 
 /** Returns a command as people type it, like `heddle queue list`. */
@@ -189,7 +206,7 @@ async function commandsToLoad(args: readonly string[]): Promise<string[]> {
   if (name === completeCommand) return [name, ...commandNames()];
   if (Object.hasOwn(commands, name)) return [name];
   if (name !== 'help' && !name.startsWith('-')) {
-    const meant = await meantCommands(name);
+    const meant = await meantCommands(name, args[1] ?? '');
     throw new UsageError(
       meant.length > 0
         ? `unknown command '${name}' (did you mean ${orList.format(meant)}?)`

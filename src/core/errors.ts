@@ -102,3 +102,14 @@ export function invalidArgument(
 export function notConfigured(message: string, hint: string): HeddleError {
   return new HeddleError({ code: 'not_configured', message, hint });
 }
+
+/** Returns why a file cannot be read or written, in words where the system's error is a common one. */
+export function fileFault(error: unknown, access: 'read' | 'write'): string {
+  const { code = '', message } = error as NodeJS.ErrnoException;
+  const isMissing = code === 'ENOENT' || code === 'ENOTDIR';
+  if (isMissing) return access === 'read' ? 'it does not exist' : 'its folder does not exist';
+  if (code === 'EISDIR') return 'it is a folder';
+  if (code === 'EACCES' || code === 'EPERM' || code === 'EROFS') return `this user may not ${access} it`;
+  if (code === 'ENOSPC') return 'the disk is full';
+  return message;
+}

@@ -1,10 +1,12 @@
 import type { ServiceClient } from '../client/service-client.ts';
+import type { EvaluationRun } from '../contract/evaluation-runs.ts';
 import { entriesNamed } from '../contract/identifiers.ts';
 import { classMembers } from '../contract/objects.ts';
 import { objectIdOf } from '../contract/references.ts';
 import { HeddleError, invalidArgument } from '../core/errors.ts';
 import { objectOrEmpty } from '../core/json/json-object.ts';
 import { shortName } from '../text/names.ts';
+import { runsOfEvaluation } from './find-evaluation.ts';
 import { unknownRun } from './read-run-results.ts';
 
 /** The class of the objects that name a run of an evaluation. Each evaluation has its own `main`. */
@@ -45,20 +47,25 @@ export async function storeBaseline(
   await service.call('createObject', { body: { obj } });
 }
 
+/** Reads the baselines of a project. */
+export async function readBaselines(project_id: string, service: ServiceClient): Promise<Baseline[]> {
+  const filter = { base_object_classes: [baselineClass], latest_only: true, is_op: false };
+  const { objs } = await service.call('queryObjects', { body: { project_id, filter, limit: maxBaselines } });
+  return objs.flatMap(({ val }) => baselineOf(val));
+}
+
 /**
- * Finds the run that has a name, whatever its case.
- * @param evaluations names of the evaluations that are meant; all, if there are none.
+ * Finds the run that has a name, whatever its case, or else the newest run of the evaluation that has it.
+ * @param evaluations names of the evaluations whose baselines are meant; all, and evaluations too, if there are none.
  * @throws HeddleError `not_found` if none has it, `invalid_arguments` if runs of several evaluations have it.
  */
-export async function findBaseline(
+export async function findNamedRun(
   name: string,
   evaluations: readonly string[],
   project_id: string,
   service: ServiceClient,
 ): Promise<string> {
-  const filter = { base_object_classes: [baselineClass], latest_only: true, is_op: false };
-  const { objs } = await service.call('queryObjects', { body: { project_id, filter, limit: maxBaselines } });
-  const baselines = objs.flatMap(({ val }) => baselineOf(val));
+  const baselines = await readBaselines(project_id, service);
   const ofEvaluations = baselines.filter(
     ({ evaluation }) => evaluations.length === 0 || evaluations.includes(evaluation),
   );
@@ -66,6 +73,8 @@ export async function findBaseline(
   const [only, another] = meant.map(({ run_id }) => run_id);
   if (only === undefined) {
     const [other] = entriesNamed(name, baselines);
+    const [newest] = evaluations.length > 0 ? [] : await runsNamed(name, project_id, service);
+    if (newest) return newest.evaluation_run_id;
     if (!other)
       throw await unknownRun(name, project_id, service, [...new Set(baselines.map((baseline) => baseline.name))]);
     throw new HeddleError({
@@ -81,6 +90,16 @@ export async function findBaseline(
     message: `Several evaluations have a baseline ${JSON.stringify(shortName(name))}: ${found}.`,
     hint: 'Name a run of the one that is meant too, or pass the id of the run.',
   });
+}
+
+/** Returns the runs of an evaluation, none if there is no evaluation of this name. */
+async function runsNamed(evaluation: string, project_id: string, service: ServiceClient): Promise<EvaluationRun[]> {
+  try {
+    return await runsOfEvaluation(evaluation, project_id, service);
+  } catch (error) {
+    if (error instanceof HeddleError && ['not_found', 'invalid_arguments'].includes(error.code)) return [];
+    throw error;
+  }
 }
 
 function baselineOf(val: unknown): Baseline | [] {

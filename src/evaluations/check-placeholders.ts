@@ -65,7 +65,7 @@ export async function checkPlaceholders(
 }
 
 /** Returns the columns of a dataset; those of its first rows, if they have all that are wanted. */
-async function readColumns(
+export async function readColumns(
   wanted: ReadonlySet<string>,
   { sample, count, read }: DatasetRows,
 ): Promise<ReadonlySet<string>> {

@@ -1,15 +1,20 @@
 import type { ServiceClient } from '../client/service-client.ts';
+import type { EvaluationRun } from '../contract/evaluation-runs.ts';
+import { splitProjectId } from '../contract/identifiers.ts';
 import { objectReference, parseReference } from '../contract/references.ts';
 import { HeddleError } from '../core/errors.ts';
 import { isDerivedName } from '../records/derived-name.ts';
 import { findVersions, readNamedVersion } from '../records/read-objects.ts';
 import { otherProjectsSentence } from '../records/require-project.ts';
 import { nearestSentence, shortName } from '../text/names.ts';
+import { withSdkRuns } from './sdk-runs.ts';
 
 /** Evaluations among which the nearest are looked for. */
 const maxCandidates = 1000;
 /** Versions of an evaluation whose runs are looked for. */
 const maxVersions = 100;
+/** Runs that the service lists; the newest of them come last. */
+const maxListedRuns = 10_000;
 
 /** An evaluation of the project, or of the project that its reference names. */
 export interface FoundEvaluation {
@@ -54,11 +59,24 @@ export async function findEvaluation(text: string, project: string, service: Ser
   return { reference: objectReference(projectId, object_id, digest), name: object_id, projectId, val };
 }
 
+/** Returns the runs of an evaluation, also those that SDKs recorded, the newest first. @throws HeddleError as {@link findEvaluation} does. */
+export async function runsOfEvaluation(
+  text: string,
+  project: string,
+  service: ServiceClient,
+): Promise<EvaluationRun[]> {
+  const evaluations = await evaluationReferences(text, project, service);
+  const query = { evaluations, limit: maxListedRuns };
+  const listed = await service.call('listEvaluationRuns', { path: splitProjectId(project), query });
+  const found = await withSdkRuns(listed, { input_refs: evaluations }, { project, limit: maxListedRuns, service });
+  return [...found].sort((a, b) => ((a.started_at ?? '') < (b.started_at ?? '') ? 1 : -1));
+}
+
 /**
  * Returns the references to the versions of an evaluation: of one version by its reference, of all by its name, those of its samples
  * included.
  */
-export async function evaluationReferences(text: string, project: string, service: ServiceClient): Promise<string[]> {
+async function evaluationReferences(text: string, project: string, service: ServiceClient): Promise<string[]> {
   const { reference, name } = await findEvaluation(text, project, service);
   if (parseReference(text)) return [reference];
   const isWanted = ({ object_id }: { object_id: string }): boolean => isDerivedName(object_id, name);

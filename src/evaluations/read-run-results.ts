@@ -58,6 +58,7 @@ export const runWithFigures = z.object({
   evaluation: z.string().optional(),
   model: z.string().optional(),
   prompt: z.string().optional().describe('Beginning of the prompt.'),
+  baselines: z.array(z.string()).optional(),
   started_at: z.string().optional(),
   ...runFigures.partial().shape,
 });

@@ -10,12 +10,13 @@ export function renderRuns(runs: readonly RunWithFigures[]): string[] {
 }
 
 function renderRun(run: RunWithFigures): string {
-  const { run_id, error, evaluation, model, prompt, started_at } = run;
+  const { run_id, error, evaluation, model, prompt, baselines = [], started_at } = run;
   return [
     `${cell(run_id)} ${statusWords(run)}${error === undefined ? '' : `: ${cell(error)}`}`,
     ...(evaluation === undefined ? [] : [`evaluation ${cell(evaluation)}`]),
     ...(model === undefined ? [] : [`model ${cell(model)}`]),
     ...(prompt === undefined ? [] : [`prompt ${escapeInvisible(JSON.stringify(prompt))}`]),
+    ...baselines.map((name) => `baseline ${cell(name)}`),
     ...(started_at === undefined ? [] : [`started ${cell(toSeconds(started_at))}`]),
     ...usageWords(run).map(escapeInvisible),
   ].join(', ');

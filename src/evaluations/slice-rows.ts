@@ -32,7 +32,7 @@ export async function sliceRows(
   judges: ReadonlyMap<string, JudgesOfRun>,
   pause: () => Promise<void>,
 ): Promise<{ slices: Slice[]; others: number }> {
-  requireColumn('slice_by', column, rows);
+  if (rows.length > 0) requireColumn('slice_by', column, rowColumnsOf(rows));
   const byValue = new Map<string, ResultRow[]>();
   for (const row of rows) appendTo(byValue, classOf(columnValue(row, column)) ?? '', row);
   const largest = [...byValue].sort(([a, first], [b, second]) => second.length - first.length || (a < b ? -1 : 1));
@@ -49,12 +49,11 @@ export async function sliceRows(
 }
 
 /**
- * Checks that some row has a column.
+ * Checks that a column is one of those that the rows have.
  * @throws HeddleError `invalid_arguments` with the nearest columns.
  */
-export function requireColumn(argument: string, column: string, rows: readonly ResultRow[]): void {
-  const columns = rowColumnsOf(rows);
-  if (rows.length === 0 || columns.includes(column)) return;
+export function requireColumn(argument: string, column: string, columns: readonly string[]): void {
+  if (columns.includes(column)) return;
   throw invalidArgument(argument, {
     fault: `No row has the column ${JSON.stringify(shortName(column))}`,
     hint: nearestSentence('columns', column, columns) || 'The rows have no columns.',

@@ -58,7 +58,6 @@ export function unknownProject(project: string, known: readonly string[]): Heddl
     hint: names
       ? `${names} Pass one of them as project_id.`
       : 'This account sees no project. Ask the user to check the project and the credentials.',
-    ...(names && { terminalHint: `${names} Pass one of them with --project.` }),
   });
 }
 

@@ -1,12 +1,18 @@
 import * as z from 'zod';
+import { withFallback } from '../client/with-fallback.ts';
 import type { EvaluationRun } from '../contract/evaluation-runs.ts';
 import { splitProjectId } from '../contract/identifiers.ts';
 import { HeddleError, invalidArgument } from '../core/errors.ts';
-import { agreementWithExpected, type ScorerAgreement, scorerAgreement } from '../evaluations/agreement-with-column.ts';
-import { findBaseline } from '../evaluations/baselines.ts';
+import {
+  agreementWithExpected,
+  rowColumnsOf,
+  type ScorerAgreement,
+  scorerAgreement,
+} from '../evaluations/agreement-with-column.ts';
+import { findNamedRun, readBaselines } from '../evaluations/baselines.ts';
 import { judgesOfRuns } from '../evaluations/calibrations.ts';
 import { applicableScores, compareScores, scorerComparison } from '../evaluations/compare-runs.ts';
-import { evaluationReferences, nameInReference } from '../evaluations/find-evaluation.ts';
+import { nameInReference, runsOfEvaluation } from '../evaluations/find-evaluation.ts';
 import { rankRows, rowChoice, type ShownRow, shownRow, toShownRow } from '../evaluations/rank-rows.ts';
 import {
   type ResultRow,
@@ -39,8 +45,6 @@ import { renderAgreement } from '../text/render-agreement.ts';
 import { defineTool, projectArgument, projectOf, type ToolContext } from './definition/tool.ts';
 
 const maxRuns = 10;
-/** Runs that the service lists; the newest of them come last. */
-const maxListedRuns = 10_000;
 
 const input = z
   .strictObject({
@@ -110,12 +114,7 @@ Example: {"evaluation":"Support answers"}`,
   async run({ run_ids, evaluation, compare = false, ...args }, context): Promise<EvaluationResult> {
     const project = projectOf(args, context);
     if (evaluation === undefined) return readRuns(await knownRuns(run_ids!, project, context), args, project, context);
-    const evaluations = await evaluationReferences(evaluation, project, context.service);
-    const query = { evaluations, limit: maxListedRuns };
-    const listed = await context.service.call('listEvaluationRuns', { path: splitProjectId(project), query });
-    const recorded = { project, limit: maxListedRuns, service: context.service };
-    const found = await withSdkRuns(listed, { input_refs: evaluations }, recorded);
-    const runs = [...found].sort((a, b) => ((a.started_at ?? '') < (b.started_at ?? '') ? 1 : -1));
+    const runs = await runsOfEvaluation(evaluation, project, context.service);
     const [newest] = runs;
     const { expected, only, slice_by } = args;
     if (!compare && newest && (expected ?? only ?? slice_by) !== undefined) {
@@ -193,7 +192,7 @@ type RowArguments = Pick<
 >;
 
 /**
- * Reads the runs with these ids, or names of baselines, in their order.
+ * Reads the runs with these ids, or names of baselines or evaluations, in their order.
  * @throws HeddleError `not_found` for an unknown one.
  */
 async function knownRuns(ids: readonly string[], project: string, context: ToolContext): Promise<EvaluationRun[]> {
@@ -201,7 +200,7 @@ async function knownRuns(ids: readonly string[], project: string, context: ToolC
   const runs = await findRuns(wanted, project, context);
   const evaluations = [...runs.values()].flatMap(({ evaluation }) => (evaluation ? nameInReference(evaluation) : []));
   for (const name of wanted.filter((id) => !runs.has(id))) {
-    const id = await findBaseline(name, evaluations, project, context.service);
+    const id = await findNamedRun(name, evaluations, project, context.service);
     const run = (await findRuns([id], project, context)).get(id);
     if (!run) throw await unknownRun(name, project, context.service);
     runs.set(name, run);
@@ -246,8 +245,15 @@ async function listRuns(
   const runIds = page.map(({ evaluation_run_id }) => evaluation_run_id);
   const judges = await judgesOfRuns(page, project, context.service);
   const { figures, warnings } = await readFigures(runIds, project, context, judges);
+  const named = await withFallback(
+    () => readBaselines(project, context.service),
+    async () => [],
+  );
   return {
-    runs: facts.map((fact) => withFigures(fact, figures.get(fact.run_id))),
+    runs: facts.map((fact) => {
+      const baselines = named.flatMap(({ run_id, name }) => (run_id === fact.run_id ? name : []));
+      return { ...withFigures(fact, figures.get(fact.run_id)), ...(baselines.length > 0 && { baselines }) };
+    }),
     ...position,
     total: runs.length,
     ...(warnings.length > 0 && { warnings }),
@@ -333,7 +339,7 @@ function compareWith(baseline: string, run_id: string, rows: readonly ResultRow[
 
 /** @throws HeddleError `invalid_arguments` for a column that no row has, or with whose values no scorer can be compared. */
 function agreementOfRuns(rows: readonly ResultRow[], runIds: readonly string[], column: string): ScorerAgreement[] {
-  requireColumn('expected', column, rows);
+  if (rows.length > 0) requireColumn('expected', column, rowColumnsOf(rows));
   const agreement = runIds.flatMap((runId) => agreementWithExpected(rows, runId, column));
   if (rows.length === 0 || agreement.length > 0) return agreement;
   throw invalidArgument('expected', {
@@ -410,7 +416,8 @@ function tableRow({
     call_id,
     ...inputs,
     ...(output !== undefined && { output }),
-    ...(outputs && { outputs: withoutCommonBeginning(outputs) }),
+    ...(outputs &&
+      Object.fromEntries(withoutCommonBeginning(outputs).map((each, at) => [`output of run ${at + 1}`, each]))),
     ...Object.fromEntries(named),
     ...(changes && {
       changes: Object.entries(changes)

@@ -10,7 +10,7 @@ import { objectReference, parseReference } from '../contract/references.ts';
 import { llmModelClass } from '../contract/scorers.ts';
 import { HeddleError, invalidArgument } from '../core/errors.ts';
 import { rounded } from '../core/statistics/rounded.ts';
-import { baselineId, findBaseline, storeBaseline } from '../evaluations/baselines.ts';
+import { baselineId, findNamedRun, storeBaseline } from '../evaluations/baselines.ts';
 import { judgesOfRuns } from '../evaluations/calibrations.ts';
 import { checkPlaceholders } from '../evaluations/check-placeholders.ts';
 import { comparisonWarning } from '../evaluations/comparison-warning.ts';
@@ -163,7 +163,7 @@ function faultOf(args: Arguments): string | undefined {
   const isStored = parseReference(model) !== undefined;
   const hasMessages = prompt !== undefined || messages !== undefined;
   if (!isStored && !hasMessages) return 'needs prompt or messages, unless model is the reference to a stored model';
-  return isStored && hasMessages ? 'has a stored model, whose own messages would be ignored' : undefined;
+  return isStored && hasMessages ? 'needs no prompt or messages with a stored model, which has its own' : undefined;
 }
 
 const output = z.object({
@@ -424,7 +424,7 @@ async function readRun(run: string, project: string, { service }: ToolContext) {
   const list = (id: string) =>
     service.call('listEvaluationRuns', { path: splitProjectId(project), query: { evaluation_run_ids: [id] } });
   const [found] = await list(run);
-  const [named] = found ? [found] : await list(await findBaseline(run, [], project, service));
+  const [named] = found ? [found] : await list(await findNamedRun(run, [], project, service));
   if (!named) throw await unknownRun(run, project, service);
   return named;
 }
@@ -695,13 +695,17 @@ async function waitForRun(
       return isUnknown ? undefined : resultOf(run_id, project, status, facts, context);
     });
     if (result) return result;
-    const named = await findBaseline(run_id, [], project, service);
+    const named = await findNamedRun(run_id, [], project, service);
     if (named === run_id) throw await unknownRun(run_id, project, service);
     return waitForRun(named, project, facts, context);
   } catch (error) {
     if (service.signal?.aborted || !(error instanceof HeddleError) || !isNew) throw error;
-    const message = `The run ${run_id} was started, but could not be followed; call again with this run_id. ${error.message}`;
-    throw new HeddleError({ ...error, message });
+    throw new HeddleError({
+      ...error,
+      message: `The run ${run_id} was started, but could not be followed. ${error.message}`,
+      hint: `Call again with this run_id. ${error.hint}`,
+      terminalHint: `\`heddle evaluation show ${run_id} --wait\` waits for its end.`,
+    });
   }
 }
 

@@ -65,6 +65,14 @@ const queueNames = async ({ environment }: Place): Promise<string[]> =>
   (await call('list_queues', {}, environment)).result.queues.map(({ name }: { name: string }) => name);
 
 describe('heddle service backup and restore', () => {
+  it('says that the folder of the file does not exist', async () => {
+    const { folder, service } = await homeWithData();
+    const file = join(folder, 'none', 'backup.db');
+    expect((await service('backup', file)).stderr).toContain(
+      `heddle: ${file} cannot be used: its folder does not exist. Nothing was changed.\n`,
+    );
+  });
+
   it('restore the data of the backup, and keep the earlier data in another file', async () => {
     const place = await homeWithData();
     const { folder, data, service, environment } = place;

@@ -97,7 +97,7 @@ describe('heddle doctor', () => {
     const ofClients = findings.filter(({ check }) => check === 'clients');
     expect(ofClients.map(({ message }) => message.replaceAll(home, '~'))).toEqual([
       'Claude Code cannot use heddle in ~/.claude.json: --profile names a profile that does not exist.',
-      'Cursor cannot use heddle in ~/.cursor/mcp.json: a call for the queues of nosuch/project failed: There is no project nosuch/project. The nearest projects are demo/support. Pass one of them as project_id.',
+      'Cursor cannot use heddle in ~/.cursor/mcp.json: a call for the queues of nosuch/project failed: There is no project nosuch/project. The nearest projects are demo/support. Pass one of them with --project.',
       'Codex has heddle as "other" in ~/.codex/config.toml',
       'Windsurf cannot use heddle in ~/.codeium/windsurf/mcp_config.json: ~/file/data/heddle.db cannot be created: ~/file takes no new files (ENOTDIR)',
     ]);

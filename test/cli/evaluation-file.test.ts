@@ -202,6 +202,9 @@ modles: 3
     const both = await run(['evaluation', 'run', 'Yes', '--config', file], environment);
     expect([both.code, both.stderr]).toEqual([2, expect.stringContaining('leave out the argument')]);
     const missing = await run(['evaluation', 'run', '--config', `${file}x`], environment);
-    expect([missing.code, missing.stderr]).toEqual([2, expect.stringContaining('cannot read')]);
+    expect([missing.code, missing.stderr]).toEqual([
+      2,
+      expect.stringContaining('capitals.yamlx cannot be read: it does not exist\n'),
+    ]);
   });
 });

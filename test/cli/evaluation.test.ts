@@ -9,7 +9,7 @@ import { interruptedRun } from '../../src/cli/commands/evaluation/wait-for-run.t
 import { startEvaluatingService } from '../support/evaluating-service.ts';
 import { prepareEvaluation, runArgs } from '../support/evaluation-command.ts';
 import { freePort } from '../support/free-port.ts';
-import { call, emptyHome, run, temporaryFolder } from '../support/heddle.ts';
+import { call, emptyHome, run, runAtTerminal, temporaryFolder } from '../support/heddle.ts';
 import { startScriptedModel } from '../support/scripted-model.ts';
 
 const runOf = (scorers: Run['scorers'], predictions = 10): Run => ({
@@ -161,6 +161,19 @@ describe('heddle evaluation', () => {
     [['run', 'none', '--prompt', 'Hi'], 2, '--model is needed, or --config FILE'],
     [['run', '--model', 'm', '--prompt', 'Hi'], 2, 'the name of an evaluation is needed, or --config FILE'],
     [['run', 'none', '--model', 'm', '--prompt', 'a', '--prompt-file', 'b'], 2, 'only one of --prompt'],
+    [
+      ['run', 'none', '--model', 'm'],
+      2,
+      'heddle: the command needs --prompt or --messages-file, unless --model is the reference to a stored model.\nNothing was sent. Correct the arguments and run the command again.\n',
+    ],
+    [['run', 'none', '--model', 'm', '--prompt', 'a', '--concurrency', '99'], 2, 'a whole number from 1 to 64'],
+    [['run', 'none', '--model', 'm', '--prompt', 'a', '--max-usd', '0'], 2, 'heddle: --max-usd: Too small'],
+    [['show', ''], 2, 'heddle: run: Too small'],
+    [
+      ['list', '--project', 'demo/suport'],
+      2,
+      'The nearest projects are demo/support. Pass one of them with --project.',
+    ],
     [['show', 'none'], 2, 'has no run "none"'],
     [['show', 'none', '--min-pass-rate', '1.5'], 2, 'a share from 0 to 1'],
     [['list', 'none', '--limit', '0'], 2, 'a whole number from 1 to 999999'],
@@ -274,6 +287,8 @@ describe('heddle evaluation', () => {
       expect.stringContaining('no scorer Says No; scorers of yes: says_yes. Nothing was run'),
     ]);
     expect(await refused('--compare', 'main')).toEqual([2, 0, expect.stringContaining('has no run "main"')]);
+    const slice = 'No row has the column "nope".\nThe nearest columns are ';
+    expect(await refused('--slice-by', 'nope')).toEqual([2, 0, expect.stringContaining(slice)]);
     expect(await refused('--scorer', 'Says No', '--min-pass-rate', '1', '--dry-run')).toEqual([
       2,
       0,
@@ -298,6 +313,63 @@ describe('heddle evaluation', () => {
     expect(JSON.parse(copy.stdout)).toMatchObject({ baseline: 'copy' });
     const compared = await run(['evaluation', 'compare', 'Main Line'], environment);
     expect(JSON.parse(compared.stdout).runs).toHaveLength(2);
+  });
+
+  it('starts no run where none is missing, and compares no run with itself', async () => {
+    const model = await startScriptedModel(() => 'yes');
+    const environment = await prepareEvaluation(model.url);
+    const { run_id } = JSON.parse((await run(runArgs, environment)).stdout).runs[0];
+    const resumed = await run(['evaluation', 'resume', 'Yes'], environment);
+    expect([resumed.code, resumed.stderr]).toEqual([
+      0,
+      `heddle: the run ${run_id} is complete, so nothing is asked again\n`,
+    ]);
+    expect(JSON.parse(resumed.stdout)).toMatchObject({ runs: [{ run_id }], passed: true });
+    expect(JSON.parse((await run(['evaluation', 'list', 'Yes'], environment)).stdout).runs).toHaveLength(1);
+    const same = await run(['evaluation', 'compare', 'Yes', 'yes'], environment);
+    expect([same.code, same.stderr]).toEqual([
+      2,
+      'heddle: Yes and yes name the same run, so there is nothing to compare\n',
+    ]);
+  });
+
+  it('takes the name of an evaluation for its newest run', async () => {
+    const model = await startScriptedModel(() => 'yes');
+    const environment = await prepareEvaluation(model.url);
+    await run(runArgs, environment);
+    const newest = JSON.parse((await run(runArgs, environment)).stdout).runs[0].run_id;
+    const shown = JSON.parse((await run(['evaluation', 'show', 'Yes', '--wait'], environment)).stdout);
+    expect(shown.runs).toMatchObject([{ run_id: newest }]);
+    const exported = await run(['evaluation', 'export', 'yes'], environment);
+    expect(exported.stdout.trim().split('\n')).toHaveLength(3);
+    const named = JSON.parse((await run(['evaluation', 'baseline', 'main', 'Yes'], environment)).stdout);
+    expect(named).toMatchObject({ run_id: newest, baseline: 'main' });
+  });
+
+  it('lists runs with the names of baselines, on a narrow terminal as a block for each', async () => {
+    const model = await startScriptedModel(() => 'yes');
+    const environment = await prepareEvaluation(model.url);
+    const { run_id, started_at } = JSON.parse((await run([...runArgs, '--baseline', 'main'], environment)).stdout)
+      .runs[0];
+    expect((await run(['service', 'list', '--table'], environment)).stdout).not.toContain('baseline');
+    const list = ['evaluation', 'list', 'Yes'];
+    expect(JSON.parse((await run(list, environment)).stdout).runs).toMatchObject([{ run_id, baselines: ['main'] }]);
+    expect((await run([...list, '--table'], environment)).stdout).toContain(', baseline main, started ');
+    const { stdout } = await runAtTerminal(list, { ...environment, NO_COLOR: '1' }, { columns: 100 });
+    expect(
+      stdout.replace(run_id, 'RUN').replace(`${started_at.slice(0, 19)}Z`, 'TIME'),
+    ).toBe(`1 run of 1, the newest first.
+
+run_id      RUN
+status      complete
+evaluation  yes
+model       small
+prompt      {question}
+baseline    main
+started_at  TIME
+took        3 predictions, 30 tokens
+says_yes    100% (43.9 to 100) of 3 passed
+`);
   });
 
   it('runs a sample of the rows, which a seed draws', async () => {

@@ -57,7 +57,7 @@ describe('heddle help', () => {
 
   it('shows shared settings only when asked for all', async () => {
     const short = await help('help', 'queue', 'export');
-    expect(short).toContain('Usage: heddle queue export [options] <queue>');
+    expect(short).toContain('Usage: node dist/heddle.js queue export [options] <queue>');
     expect(short).toContain('Shared settings, such as --profile and --project: --help-all');
     expect(short).not.toContain('--keychain-timeout-ms');
     expect(await help('--help-all')).toBe(await help('--help'));
@@ -75,6 +75,14 @@ describe('heddle help', () => {
     }
   });
 
+  it('begins examples as the user starts heddle', async () => {
+    const text = await help('queue', 'delete', '--help');
+    expect(text).toContain(
+      '$ node dist/heddle.js queue export review > review.jsonl && node dist/heddle.js queue delete review\n',
+    );
+    expect(await help('--help')).toContain('`node dist/heddle.js COMMAND --help` names the page of each command');
+  });
+
   it("lists a command's own options first, and shared ones under a heading", async () => {
     const text = await help('call', '--help-all');
     expect(text.indexOf('--text')).toBeLessThan(text.indexOf('Shared settings'));
@@ -90,7 +98,7 @@ describe('heddle help', () => {
       const text = await help(...args);
       expect(text).toMatch(/^queue_id\* +string/m);
       expect(text).toMatch(/^filter\.annotation_states +list of unstarted\|in_progress\|completed\|skipped$/m);
-      expect(text).toContain("$ heddle call query_queue_items '{");
+      expect(text).toContain("$ node dist/heddle.js call query_queue_items '{");
       expect(text).not.toContain('--base-url');
     }
   });

@@ -33,7 +33,7 @@ const writers: Record<string, { args: (file: string, run: string) => string[]; r
     replaces: true,
   },
   'evaluation compare --markdown': {
-    args: (file, runId) => ['evaluation', 'compare', runId, runId, '--markdown', file],
+    args: (file) => ['evaluation', 'compare', 'Answers', '--markdown', file],
     replaces: true,
   },
   'evaluation resume --markdown': {
@@ -102,6 +102,7 @@ describe.skipIf(process.platform === 'win32').each(Object.entries(writers))('%s'
     const dataset = 'weave:///demo/support/object/tickets:latest';
     await call('create_evaluation', { name: 'Answers', dataset }, environment);
     const request = { evaluation: 'Answers', model: 'heddle/echo', prompt: '{question}' };
+    await call('run_evaluation', request, environment);
     const { result } = await call('run_evaluation', request, environment);
     mkdirSync(join(folder, 'out'));
     return { folder: join(folder, 'out'), write: (file: string) => run(args(file, result.run_id), environment) };

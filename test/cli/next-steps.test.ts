@@ -51,7 +51,7 @@ Add --project entity/project, or run \`node dist/heddle.js config set project en
     );
     expect((await run([...list, '--project', 'a/b'], weave)).stderr).toBe(
       `heddle: There is no API key for http://127.0.0.1:9.
-Set WANDB_API_KEY for this server, or run \`node dist/heddle.js login\` in a terminal, and then call again. (credentials_missing)
+Set WANDB_API_KEY for this server, or run \`node dist/heddle.js login\` in a terminal, and then run the command again. (credentials_missing)
 `,
     );
   });

@@ -50,7 +50,7 @@ describe('heddle service', () => {
   it('import rejects unreadable files and missing flags', async () => {
     expect(await run(['import', join(folder, 'nothing'), ...target])).toMatchObject({
       code: 1,
-      stderr: expect.stringContaining('cannot be read (ENOENT)'),
+      stderr: expect.stringContaining('cannot be read: it does not exist.'),
     });
     expect(await run(['import', file('latin1', Buffer.from([0x7b, 0xe9, 0x7d])), ...target])).toMatchObject({
       code: 1,
@@ -129,7 +129,7 @@ describe('heddle service', () => {
     const empty = await run(['list-users', '--table']);
     expect(empty).toEqual({ code: 0, stdout: '', stderr: `There are no accounts in ${describeData(data)}.\n` });
     expect((await run(['add-user', 'grace'])).stdout).toMatch(
-      /\nprojects: {2}none yet: heddle service grant grace ENTITY\/PROJECT\nstored in: .+\n$/,
+      /\nprojects: {2}none yet: node dist\/heddle.js service grant grace ENTITY\/PROJECT\nstored in: .+\n$/,
     );
     expect((await run(['add-user', 'eve', '--all-projects'])).stdout).toMatch(
       /\nprojects: {2}all projects\nstored in: .+\n$/,
@@ -174,7 +174,7 @@ describe('heddle service', () => {
       stdout: expect.stringMatching(
         /\nexport WF_TRACE_SERVER_URL=https:\/\/heddle\.example\.com\/trace\nexport WANDB_BASE_URL=https:\/\/heddle\.example\.com\/trace\n$/,
       ),
-      stderr: `projects:  none yet: heddle service grant mo ENTITY/PROJECT\nstored in: ${describeData(data)}\n`,
+      stderr: `projects:  none yet: node dist/heddle.js service grant mo ENTITY/PROJECT\nstored in: ${describeData(data)}\n`,
     });
     for (const url of ['example.com', 'ftp://example.com', 'http://a:b@example.com', 'http://x/$(id)', "http://x/'"]) {
       expect(await run(['add-user', 'no', '--env', '--url', url])).toMatchObject({ code: 2, stdout: '' });

@@ -5,24 +5,34 @@ import { emptyHome, run, temporaryFolder } from '../support/heddle.ts';
 
 describe('a mistyped command line', () => {
   it.each([
-    ['srve', "unknown command 'srve' (did you mean heddle serve?)"],
-    ['hlep', "unknown command 'hlep' (did you mean heddle help?)"],
-    ['version', "unknown command 'version' (did you mean heddle --version?)"],
-    ['export', "unknown command 'export' (did you mean heddle queue export or heddle evaluation export?)"],
+    ['srve', "unknown command 'srve' (did you mean `node dist/heddle.js serve`?)"],
+    ['hlep', "unknown command 'hlep' (did you mean `node dist/heddle.js help`?)"],
+    ['version', "unknown command 'version' (did you mean `node dist/heddle.js --version`?)"],
+    [
+      'export',
+      "unknown command 'export' (did you mean `node dist/heddle.js queue export` or `node dist/heddle.js evaluation export`?)",
+    ],
     [
       'lits',
-      "unknown command 'lits' (did you mean heddle queue list, heddle evaluation list, heddle config list, or heddle service list?)",
+      "unknown command 'lits' (did you mean `node dist/heddle.js queue list`, `node dist/heddle.js evaluation list`, `node dist/heddle.js config list`, or `node dist/heddle.js service list`?)",
     ],
+    ['list queues', "unknown command 'list' (did you mean `node dist/heddle.js queue list`?)"],
+    ['queues list', "unknown command 'queues' (did you mean `node dist/heddle.js queue list`?)"],
+    ['queue lists', "unknown command 'lists' (did you mean `node dist/heddle.js queue list`?)"],
+    ['--project demo/support srve', "unknown command 'srve' (did you mean `node dist/heddle.js serve`?)"],
     ...['login --api-key x', 'serve --passwort x', 'login --pass x', 'serve --bearer x', 'login --credentials x'].map(
       (line) => [line, 'Secrets have no options'],
     ),
-    ['improt', "unknown command 'improt' (did you mean heddle import?)\n"],
-    ['queue show Answers', "unknown command 'show'\nThe commands of heddle queue are list, export, and delete.\n"],
+    ['improt', "unknown command 'improt' (did you mean `node dist/heddle.js import`?)\n"],
+    [
+      'queue show Answers',
+      "unknown command 'show'\nThe commands of `node dist/heddle.js queue` are list, export, and delete.\n",
+    ],
     ['setup claude', 'unknown client (did you mean claude-desktop or claude-code?): name one of claude-desktop, '],
     ['help queue exprot', "unknown command 'exprot' (did you mean export?)"],
     ['config get api_key', 'Secrets are no values of a profile'],
-    ['service lst', "unknown command 'lst' (did you mean list?)"],
-    ['config st', "unknown command 'st' (did you mean set?)"],
+    ['service lst', "unknown command 'lst' (did you mean `node dist/heddle.js service list`?)"],
+    ['config st', "unknown command 'st' (did you mean `node dist/heddle.js config set`?)"],
     ['setup curser', '(did you mean cursor?)'],
     ['call list_queue', "unknown tool 'list_queue' (did you mean list_queues?)"],
     ['tools read_cal', '(did you mean read_call?)'],
@@ -63,6 +73,14 @@ describe('a mistyped command line', () => {
     const environment = emptyHome(temporaryFolder());
     const { code, stdout } = await run(['queue', '--project', 'demo/support', 'list'], environment);
     expect([code, stdout]).toEqual([0, expect.stringContaining('support-triage')]);
+  });
+
+  it('may have --json and --table before the command', async () => {
+    const environment = emptyHome(temporaryFolder());
+    const json = await run(['--json', '--project', 'demo/support', 'queue', 'list'], environment);
+    expect([json.code, JSON.parse(json.stdout).queues]).toMatchObject([0, [{ id: 'support-triage' }]]);
+    const table = await run(['--project', 'demo/support', '--table', 'queue', 'list'], environment);
+    expect([table.code, table.stdout]).toEqual([0, expect.stringMatching(/^1 queue from offset 0/)]);
   });
 
   it('changes no data in read-only mode', async () => {

@@ -205,7 +205,8 @@ describe('read_evaluation', () => {
     ]);
     const wide = await call('read_evaluation', { run_ids: [first, second], max_value_chars: 1000 });
     expect(wide.rows[0].outputs[0]).toBe(`${'so '.repeat(100)}Oslo it is`);
-    expect(wide.text).toContain('["so so so so …so so so so Oslo it is","so so so so …so so so so Bergen it is"]');
+    expect(wide.text).toContain('\toutput of run 1\toutput of run 2\t');
+    expect(wide.text).toContain('\tso so so so …so so so so Oslo it is\tso so so so …so so so so Bergen it is\t');
     expect(text).toContain('Oslo it is…[+275 characters]');
   });
 

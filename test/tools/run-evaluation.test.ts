@@ -323,9 +323,7 @@ describe('run_evaluation', () => {
     const { service, call } = await connect();
     service.missing.add('/evaluations/status');
     const { error } = await call('run_evaluation', run);
-    expect(error.message).toContain(
-      'The run run-1 was started, but could not be followed; call again with this run_id.',
-    );
+    expect(error.message).toContain('The run run-1 was started, but could not be followed.');
   });
 
   it('logs a cancelled wait as cancelled, not as a failure of heddle', async () => {
@@ -401,7 +399,12 @@ describe('run_evaluation', () => {
     [{ evaluation: 'answers' }, 'invalid_arguments', /needs evaluation and model, or run_id/, /./],
     [{ evaluation: 'answers', model: 'm' }, 'invalid_arguments', /needs prompt or messages/, /./],
     [{ ...run, messages: [{ role: 'user' }] }, 'invalid_arguments', /both prompt and messages/, /./],
-    [{ ...run, model: evaluationReference }, 'invalid_arguments', /would be ignored/, /./],
+    [
+      { ...run, model: evaluationReference },
+      'invalid_arguments',
+      /needs no prompt or messages with a stored model, which has its own/,
+      /./,
+    ],
     [{ evaluation: 'answers', model: evaluationReference }, 'invalid_arguments', /no stored model/, /read_object/],
   ])('refuses %j', async (args, code, message, hint) => {
     const { service, call } = await connect();

@@ -1,6 +1,6 @@
 import { once } from 'node:events';
 import { existsSync } from 'node:fs';
-import { HeddleError } from '../../core/errors.ts';
+import { fileFault, HeddleError } from '../../core/errors.ts';
 import { findOwnFile, type Replacement, startReplacement, statRegularFile } from '../../core/secrets/private-file.ts';
 import { invocation } from '../invocation.ts';
 
@@ -17,7 +17,7 @@ export function createNamedFile(file: string, readers: 'owner' | 'as before'): R
     } catch (cause) {
       throw new HeddleError({
         code: 'invalid_arguments',
-        message: `${file} cannot be written: ${(cause as Error).message}.`,
+        message: `${file} cannot be written: ${fileFault(cause, 'write')}.`,
         hint: 'Check the path, its permissions and the free space, then run the command again.',
         cause,
       });

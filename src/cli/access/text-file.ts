@@ -1,7 +1,7 @@
 import { createReadStream } from 'node:fs';
 import { stat } from 'node:fs/promises';
 import { TextDecoder } from 'node:util';
-import { HeddleError } from '../../core/errors.ts';
+import { fileFault, HeddleError } from '../../core/errors.ts';
 import { invocation } from '../invocation.ts';
 
 /** Maximum size of a line or row: a larger value could not be read back, because no response may be larger. */
@@ -158,7 +158,7 @@ export function unreadableFile(file: string, cause: unknown): HeddleError {
     ? `is not valid CSV: ${message}`
     : isInvalidText(cause)
       ? 'is not UTF-8 text'
-      : `cannot be read (${code || message})`;
+      : `cannot be read: ${fileFault(cause, 'read')}`;
   return inputError(`${file} ${problem}.`, cause);
 }
 

@@ -1,6 +1,7 @@
 import truncate from 'fast-string-truncated-width';
 import { wrapAnsi } from 'fast-wrap-ansi';
 import { parseKeepingDigits } from '../../core/json/json-numbers.ts';
+import { isJsonObject } from '../../core/json/json-object.ts';
 import { toSeconds } from '../../core/timestamps.ts';
 import { escapeInvisible } from '../../text/compact-table.ts';
 import { paint } from './terminal.ts';
@@ -9,11 +10,15 @@ const gap = '  ';
 /** A column is cut to this width at least; a table that would need narrower ones is written as a list. */
 const minWidth = 10;
 /** On a narrower terminal, a table that does not fit is written as a list at once. */
-const minTableWidth = 120;
+export const minTableWidth = 120;
 /** Name of a column whose values people seldom read. */
 const idColumn = /(?:^|_)(?:id|digest|ref|reference)$/;
 /** Name of a column whose values are times of the service. */
 const timeColumn = /(?:^|_)at$/;
+/** A line above a table with values that all its rows have. */
+const pairsLine = /^(?:same in every row|columns equal to another): /;
+/** A name and a value, which are JSON where they could be read as more, and the space before the next pair. */
+const valuePair = /("(?:[^"\\]|\\.)*"|[^\s=";]+)=("(?:[^"\\]|\\.)*"|[{[].*?[}\]](?= \S+=|;|$)|[^\s;]*)( (?=\S))?/g;
 /** Columns that say of runs which is better. */
 const verdictColumn = /^(verdict|changes)$/;
 const ellipsis = '…';
@@ -31,7 +36,7 @@ interface Column {
  * Aligns the tables in a text of a tool, whose cells have tabs between them, and fits them to the width of a terminal: ids are
  * cut first, as far as they stay different, then the widest other columns but the first; the last line says that something was
  * cut. Where a table would still be too wide, and where the terminal has less than 120 columns, each row becomes a list of its
- * values, which cuts nothing. Values in JSON are written as words, and times to the second.
+ * values, which cuts nothing. JSON is written as words, and times to the second.
  */
 export function alignTables(text: string, width: number): string {
   const drawn: string[] = [];
@@ -54,11 +59,22 @@ export function alignTables(text: string, width: number): string {
       if (cells.length > 1) drawn.push('');
     }
     if (cells.length > 1) table.push(cells);
-    else drawn.push(line.replace(/(?<=: )(better|worse)(?=: [+-]\d)/, paintVerdict));
+    else drawn.push(drawLine(line, width).replace(/(?<=: )(better|worse)(?=: [+-]\d)/, paintVerdict));
   }
   endTable();
   if (isCut) drawn.push(cutNote);
   return drawn.join('\n');
+}
+
+/** Draws a line outside of tables: an object in JSON as a list of its members, and the pairs of a table as words. */
+function drawLine(line: string, width: number): string {
+  if (pairsLine.test(line)) return escapeInvisible(pairsInWords(line).replace(/\s+/g, ' '));
+  const value = line.startsWith('{') ? parsed(line) : undefined;
+  if (!isJsonObject(value)) return line;
+  return drawRecord(
+    Object.entries(value).map(([name, member]) => [name, wordsOf(member)]),
+    width,
+  );
 }
 
 function drawTable(lines: readonly string[][], width: number): { text: string; isCut: boolean } {
@@ -97,7 +113,9 @@ export function drawRecord(entries: readonly (readonly [name: string, value: unk
     .map(([name, value]) => {
       const lines = value
         .split('\n')
-        .flatMap((line) => wrapAnsi(escapeInvisible(line), valueWidth, { hard: true }).split('\n'));
+        .flatMap((line) =>
+          wrapAnsi(escapeInvisible(line.replaceAll('\t', gap)), valueWidth, { hard: true }).split('\n'),
+        );
       const cutName = cut(name, nameWidth);
       const shownLines = paintVerdicts(name, lines.join(indent));
       return `${paint('bold', cutName)}${' '.repeat(nameWidth - widthOf(cutName))}${gap}${shownLines}`.trimEnd();
@@ -139,17 +157,31 @@ function columnOf([name = '', ...values]: string[]): Column {
 /** Returns the text of a cell for people: a time to the second, and what is written in JSON as words. */
 function readable(name: string, text: string): string {
   if (timeColumn.test(name)) return toSeconds(text);
+  if (name === 'judgements') return pairsInWords(text);
   if (!/^["[{]/.test(text)) return text;
+  const value = parsed(text);
+  return value === undefined ? text : wordsOf(value);
+}
+
+/** Returns pairs of name and value, which a tool quotes like JSON, as words with commas between them. */
+function pairsInWords(text: string): string {
+  return text.replaceAll(valuePair, (_, name: string, value: string, space = '') => {
+    const [nameWords, words] = [name, value].map((part) => readable('', part));
+    return `${nameWords}=${words}${space && ', '}`;
+  });
+}
+
+function parsed(json: string): unknown {
   try {
-    return wordsOf(parseKeepingDigits(text));
+    return parseKeepingDigits(json);
   } catch {
-    return text;
+    return undefined;
   }
 }
 
 function wordsOf(value: unknown): string {
   if (typeof value === 'string') return value;
-  if (Array.isArray(value)) return value.map(wordsOf).join(', ');
+  if (Array.isArray(value)) return value.map(wordsOf).join(value.some(isJsonObject) ? '\n' : ', ');
   if (typeof value !== 'object' || value === null) return String(value);
   return Object.entries(value)
     .map(([name, member]) => `${name}: ${wordsOf(member)}`)

@@ -91,12 +91,16 @@ export function hintForPeople({ hint, terminalHint }: HeddleError): string {
 }
 
 /** Returns a hint that names tools and the user, as agents need it, with the commands that do the same, and addressed to the user. */
-function inCommands(ofTools: string): string {
+export function inCommands(ofTools: string): string {
   const names = new Set(listed.map(({ name }) => name));
   // The runs and the list of evaluations have one command.
   return ofTools
     .replaceAll(/\bAsk the user to (\w)/g, (_, first: string) => first.toUpperCase())
     .replaceAll('ask the user to ', '')
+    .replaceAll(/\b([Cc])all again\b/g, (_, first: string) => `${first === 'C' ? 'R' : 'r'}un the command again`)
+    .replaceAll(/\bas project_id\b/g, 'with --project')
+    .replaceAll(/\bproject_id\b/g, '--project')
+    .replaceAll(/\brun_ids of\b/g, 'the ids of')
     .replaceAll('list_objects with kind evaluation', 'read_evaluation')
     .replaceAll(
       /(Call |(?:heddle|\.m?js) call )?\b([a-z]+(?:_[a-z]+)+)\b/g,

@@ -1,5 +1,6 @@
 import type { JsonSchema } from '../../tools/definition/arguments.ts';
 import type { ListedTool } from '../../tools/definition/registry.ts';
+import { programName } from '../invocation.ts';
 import { drawRecord } from '../terminal/aligned-table.ts';
 import { paint } from '../terminal/terminal.ts';
 
@@ -20,7 +21,7 @@ export function describeTool(tool: ListedTool, width: number): string {
     '',
     paint('bold', 'Arguments (* required):'),
     drawRecord(Object.entries(texts), width) || 'none',
-    ...(example === undefined ? [] : ['', paint('bold', 'Example:'), `  $ heddle call ${name} '${example}'`]),
+    ...(example === undefined ? [] : ['', paint('bold', 'Example:'), `  $ ${programName()} call ${name} '${example}'`]),
     '',
     `${paint('bold', 'Hints:')} ${trueHints.join(', ') || 'none'}`,
     `${paint('bold', 'Documentation:')} docs/tools.md#${name}`,

@@ -1,5 +1,5 @@
 import { type Argument, type Command, Help, type Option } from 'commander';
-import { hasOption, invocation } from '../invocation.ts';
+import { hasOption, invocation, programName, withProgramName } from '../invocation.ts';
 import { columnsOf, paint, showsColors } from '../terminal/terminal.ts';
 
 /** Heading of the options that many commands share. */
@@ -36,6 +36,7 @@ export function styleHelp(program: Command): Command {
     .configureHelp({
       showGlobalOptions: false,
       minWidthToWrap: 20,
+      commandUsage: (command) => asTyped(Help.prototype.commandUsage.call(new Help(), command)),
       visibleOptions(command) {
         const options = Help.prototype.visibleOptions.call(this, command);
         return wantsWholeHelp()
@@ -64,22 +65,21 @@ export function explain(command: Command, helpParts: HelpParts, isReplaced = () 
   return command.addHelpText('after', () => {
     if (isReplaced()) return '';
     const title = paint('bold', examples.length === 1 ? 'Example:' : 'Examples:');
-    const lines = examples.map((example) => `  ${paint('dim', '$')} ${example}`);
+    const lines = examples.map((example) => `  ${paint('dim', '$')} ${asTyped(example)}`);
     const hidesSettings =
       !wantsWholeHelp() && command.options.some((option) => option.helpGroupHeading === settingsHeading);
     const rules = [
       ...notes,
       ...(hidesSettings ? [`Shared settings, such as --profile and --project: --help-all`] : []),
     ];
-    return [
-      '',
-      title,
-      ...lines,
-      ...(rules.length > 0 ? ['', ...rules] : []),
-      '',
-      `${paint('bold', 'Documentation:')} ${page}`,
-    ].join('\n');
+    const parts = ['', title, ...lines, ...(rules.length > 0 ? ['', ...rules] : []), ''];
+    return withProgramName([...parts, `${paint('bold', 'Documentation:')} ${page}`].join('\n'));
   });
+}
+
+/** Returns a command line, or several with `&&` between them, as the user types it. */
+export function asTyped(line: string): string {
+  return line.replaceAll(/(?<=^|&& |\| )heddle(?= |$)/g, () => programName());
 }
 
 const completions = new WeakMap<Option | Argument, () => readonly string[]>();

@@ -23,14 +23,14 @@ export const runtimeFlags: readonly SettingName[] = settingNames.filter(
  * nothing but such flags. MCP clients start heddle like this, and need not wait for the parser of all commands.
  * @returns undefined for any other command line, and for one that may be wrong.
  */
-export function flagsOfStdioServer([first, ...others]: readonly string[]):
-  | Partial<Record<SettingName, string>>
-  | undefined {
-  const { flags, rest } = splitLeadingSettings(first === undefined || first === 'serve' ? others : [first, ...others]);
-  return rest.length === 0 ? flags : undefined;
+export function flagsOfStdioServer(args: readonly string[]): Partial<Record<SettingName, string>> | undefined {
+  const { flags, rest } = splitLeadingSettings(args[0] === 'serve' ? args.slice(1) : args);
+  return rest.length === 0 && !args.some((word) => outputForms.includes(word)) ? flags : undefined;
 }
 
-/** Splits a command line behind the flags of settings with which it begins. `flags` has their values as text. */
+const outputForms: readonly string[] = ['--json', '--table'];
+
+/** Splits a command line behind the settings and forms of output with which it begins. `flags` has the settings as text. */
 export function splitLeadingSettings(args: readonly string[]): {
   settings: string[];
   flags: Partial<Record<SettingName, string>>;
@@ -39,6 +39,10 @@ export function splitLeadingSettings(args: readonly string[]): {
   const flags: Partial<Record<SettingName, string>> = {};
   let end = 0;
   while (end < args.length) {
+    if (outputForms.includes(args[end]!)) {
+      end += 1;
+      continue;
+    }
     const [, flag, given] = /^(--[a-z-]+)(?:=(.*))?$/s.exec(args[end]!) ?? [];
     const name = runtimeFlags.find((candidate) => textOf(candidate).split(' ')[0] === flag);
     if (name === undefined) break;

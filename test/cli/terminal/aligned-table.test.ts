@@ -133,6 +133,35 @@ describe('alignTables', () => {
     );
   });
 
+  it('writes judgements and the values that all rows share as words', () => {
+    const text = lines(
+      'same in every row: state=unstarted "score same"="not passed" meta={"x":1,"y":"a b"} note="say \\"hi\\""',
+      'id\tjudgements',
+      'a\tana: note="say \\"hi\\"\\nto\\tall" kind="a\\"b" tone=3; ben: tone=4',
+    );
+    expect(alignTables(text, 120)).toBe(
+      lines(
+        'same in every row: state=unstarted, score same=not passed, meta=x: 1, y: a b, note=say "hi"',
+        'id  judgements',
+        'a   ana: note=say "hi" to all, kind=a"b, tone=3; ben: tone=4',
+      ),
+    );
+    expect(alignTables(text, 30)).toContain('judgements  ana: note=say "hi"\n            to  all, kind=a"b');
+  });
+
+  it('writes an object in JSON as a list of its members', () => {
+    const value = { kind: 'equals', messages: [{ role: 'user', content: 'Hi' }, { role: 'system' }], tags: ['a', 'b'] };
+    expect(alignTables(lines('scorer, version 0', JSON.stringify(value)), 80)).toBe(
+      lines(
+        'scorer, version 0',
+        'kind      equals',
+        'messages  role: user, content: Hi',
+        '          role: system',
+        'tags      a, b',
+      ),
+    );
+  });
+
   it('counts wide characters as two columns', () => {
     const drawn = alignTables(lines('b\ta', `x\t${'質問'.repeat(80)}`), 130);
     expect(drawn.split('\n').map(widthOf)).toEqual([4, 130, cutNote.length]);

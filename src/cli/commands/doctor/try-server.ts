@@ -2,6 +2,7 @@ import { existsSync } from 'node:fs';
 import { dataLocation, hasSampleProject } from '../../../runtime/runtime.ts';
 import type { ResolvedSettings } from '../../../settings/resolve-settings.ts';
 import { connectToServer, type ServerProgram } from '../../access/connect-to-server.ts';
+import { inCommands } from '../../terminal/report-failure.ts';
 
 /** What a client gets from a server. */
 export interface TriedServer {
@@ -28,10 +29,13 @@ export async function tryServer(server: ServerProgram, settings: ResolvedSetting
     if (isNew || !hasProject || !tools.some(({ name }) => name === 'list_queues')) return { session };
     const { content, isError } = await client.callTool({ name: 'list_queues', arguments: {} });
     const [said] = content;
-    const text = said?.type === 'text' ? said.text : '';
+    const text = said?.type === 'text' ? inCommands(said.text) : '';
     const project = values.project === undefined ? '' : ` of ${values.project}`;
     if (!isError) return { session, found: `a call found the queues${project}: ${text.split('\n', 1)[0]}` };
-    return { session, fault: `a call for the queues${project} failed: ${text.split('\n').slice(0, 2).join(' ')}` };
+    return {
+      session,
+      fault: `a call for the queues${project} failed: ${text.split('\n').slice(0, 2).join(' ')}`,
+    };
   } finally {
     await client.close();
   }

@@ -6,16 +6,20 @@ import { HeddleError } from '../../../core/errors.ts';
 import { canonicalJson } from '../../../core/json/canonical-json.ts';
 import { memberAt } from '../../../core/json/member-at.ts';
 import { sumOf } from '../../../core/statistics/score-lists.ts';
-import { findBaseline } from '../../../evaluations/baselines.ts';
+import { findNamedRun } from '../../../evaluations/baselines.ts';
+import { readColumns } from '../../../evaluations/check-placeholders.ts';
+import { readDataset } from '../../../evaluations/evaluation-plan.ts';
 import { exportedTrials } from '../../../evaluations/exported-trials.ts';
 import { findEvaluation, nameInReference } from '../../../evaluations/find-evaluation.ts';
 import { rowChoice } from '../../../evaluations/rank-rows.ts';
 import { comparisonWords } from '../../../evaluations/result-words.ts';
+import { requireColumn } from '../../../evaluations/slice-rows.ts';
 import type { McpServerOptions } from '../../../mcp/server.ts';
 import type { Progress } from '../../../records/call-context.ts';
 import { derivedName } from '../../../records/derived-name.ts';
 import { byteOrderMark, describeDefused } from '../../../text/csv-line.ts';
 import { pluralize } from '../../../text/page.ts';
+import { maxConcurrency } from '../../../tools/run-evaluation.ts';
 import { createNamedFile, writeInParts } from '../../access/named-file.ts';
 import { showView } from '../../access/show-view.ts';
 import { invocation } from '../../invocation.ts';
@@ -38,6 +42,7 @@ import { type ToolRunner, withTools } from './with-tools.ts';
 import { readNamedText } from './yaml-file.ts';
 
 const page = 'docs/evaluations.md';
+const namedRun = 'id of the run, name of a baseline, or name of an evaluation: its newest run';
 /** Runs of more requests to models than this, judges included, need --yes. */
 const maxUnconfirmed = 100;
 const maxJunitRows = 100_000;
@@ -119,7 +124,7 @@ function addRun(evaluation: Command): void {
     .option('--sample <number>', 'run only so many rows, drawn by --seed', asWholeNumber(1, 10_000))
     .option('--seed <number>', 'draw other rows for --sample; 0 by default', asWholeNumber(0, 999_999_999))
     .option('--baseline <name>', 'name the complete run, like main, for later comparisons')
-    .option('--concurrency <number>', 'predictions at once, 1 to 64', asWholeNumber(1, 999_999))
+    .option('--concurrency <number>', `predictions at once, 1 to ${maxConcurrency}`, asWholeNumber(1, maxConcurrency))
     .option(
       '--max-requests <number>',
       'end before more requests to models, in all runs of the command',
@@ -223,14 +228,21 @@ function addResume(evaluation: Command): void {
   const command = evaluation
     .command('resume')
     .description('ask again only what failed in a run or is missing from it, wait for the end, and print the results')
-    .argument('<run>', 'id of a run that has ended, or name of a baseline')
+    .argument('<run>', namedRun)
     .option('--yes', `run without asking, also more than ${maxUnconfirmed} requests to models`);
   addReportOptions(command, 10);
   explain(command, { examples: ['heddle evaluation resume RUN'], page });
   addSettingFlags(command, runtimeFlags).action(async (run: string, options: ReportOptions & { yes?: true }) => {
     const args = { run_id: run, only: 'errors' };
     await followRuns(command, options, async (tools) => {
-      const plan = await tools.run('run_evaluation', { ...args, dry_run: true });
+      const plan: Plan = await tools.run('run_evaluation', { ...args, dry_run: true });
+      const found: Results = await tools.run('read_evaluation', { run_ids: [run], limit: 1 });
+      const { run_id, status, scorers = [] } = found.runs[0]!;
+      if (status === 'complete' && !plan.model_requests && !scorers.some(({ errors }) => errors)) {
+        invocation().stderr.write(`heddle: the run ${run_id} is complete, so nothing is asked again\n`);
+        await report([run_id], options, tools);
+        return [];
+      }
       requireYes([plan], options.yes, 'Add --yes');
       return [args];
     });
@@ -238,20 +250,25 @@ function addResume(evaluation: Command): void {
 }
 
 /**
- * Checks before a run is paid for that --scorer and --compare name what its report needs.
- * @throws UsageError for an unknown scorer, HeddleError for an unknown run or a baseline of another evaluation.
+ * Checks before a run is paid for that --scorer, --compare and --slice-by name what its report needs.
+ * @throws UsageError for an unknown scorer, HeddleError for an unknown column or run, or a baseline of another evaluation.
  */
 async function checkReportNames(
   evaluation: string,
   plan: Plan,
-  { scorer: wanted = [], compare, sample, seed = 0 }: RunOptions,
+  { scorer: wanted = [], compare, sample, seed = 0, sliceBy }: RunOptions,
   tools: ToolRunner,
   serverOptions: McpServerOptions,
 ): Promise<void> {
-  if (wanted.length === 0 && compare === undefined) return;
+  if (wanted.length === 0 && compare === undefined && sliceBy === undefined) return;
   const service = (await serverOptions.service()).withSignal(tools.signal);
   const project = serverOptions.project!;
-  const { name, val } = await findEvaluation(evaluation, project, service);
+  const found = await findEvaluation(evaluation, project, service);
+  const { name, val } = found;
+  if (sliceBy !== undefined) {
+    const columns = await readColumns(new Set([sliceBy]), await readDataset(found, service));
+    requireColumn('slice_by', sliceBy, [...columns]);
+  }
   const scorers = Array.isArray(val.scorers) ? val.scorers.map((each) => nameInReference(String(each))) : [];
   // A scorer may give several scores, each a member below its name.
   const unknown = wanted.find((each) => !scorers.some((known) => `${objectIdOf(each)}.`.startsWith(`${known}.`)));
@@ -260,11 +277,11 @@ async function checkReportNames(
   }
   if (compare === undefined) return;
   const named = plan.dataset_rows === undefined ? name : derivedName(name, { n: sample!, seed });
-  await findBaseline(compare, [named], project, service).catch(async (error) => {
-    const found: Results | undefined = await tools
+  await findNamedRun(compare, [named], project, service).catch(async (error) => {
+    const other: Results | undefined = await tools
       .run('read_evaluation', { run_ids: [compare], limit: 1 })
       .catch(() => undefined);
-    if (found?.runs[0]?.run_id !== compare) throw error;
+    if (other?.runs[0]?.run_id !== compare) throw error;
   });
 }
 
@@ -402,7 +419,7 @@ function addExport(evaluation: Command): void {
   const command = evaluation
     .command('export')
     .description('write all rows of a run with their whole outputs and scores, a line for each trial')
-    .argument('<run>', 'id of the run, or name of a baseline')
+    .argument('<run>', namedRun)
     .addOption(
       new Option('--format <form>', 'html: one page for a browser, without scripts')
         .choices(exportForms)
@@ -461,7 +478,7 @@ function addShow(evaluation: Command): void {
   const command = evaluation
     .command('show')
     .description('print the results of a run, the worst rows first')
-    .argument('<run>', 'id of the run, or name of a baseline')
+    .argument('<run>', namedRun)
     .addOption(
       new Option('--only <rows>', 'failed; errors: no prediction or score; flaky: the trials differ').choices(
         rowChoice.options.filter((choice) => choice !== 'changed'),
@@ -478,7 +495,8 @@ function addShow(evaluation: Command): void {
     const args = only === undefined ? {} : { only };
     if (open) return showResults(command, { run_ids: [run], ...args });
     await withTools(command, async (tools, serverOptions) => {
-      if (wait) await waitForEnd(run, serverOptions, tools.signal);
+      if (wait)
+        for (const id of await runIdsOf({ run_ids: [run] }, tools)) await waitForEnd(id, serverOptions, tools.signal);
       await report([run], options, tools, args);
     });
   });
@@ -537,6 +555,9 @@ function addCompare(evaluation: Command): void {
       const args = { only: 'changed', ...(sliceBy !== undefined && { slice_by: sliceBy }) };
       const ids = others.length === 0 ? await runsToCompare(baseline, tools) : [baseline, ...others];
       const results = await readResultsOf(ids, rows, tools, args);
+      if (results.runs.length === 1) {
+        throw new UsageError(`${ids.join(' and ')} name the same run, so there is nothing to compare`);
+      }
       if (markdown !== undefined) writeReport(markdown, markdownReport(results, { hasBaseline: true }));
       await printResult('read_evaluation', results, form);
       if (!failIfWorse) return;
@@ -576,7 +597,7 @@ function addBaseline(evaluation: Command): void {
       .command('baseline')
       .description('name a run, like main, so that others can be compared with it by this name')
       .argument('<name>', 'name; another run of the evaluation that has it loses it')
-      .argument('<run>', 'id of a complete run, or name of another baseline'),
+      .argument('<run>', namedRun),
   );
   explain(command, { examples: ['heddle evaluation baseline main RUN'], page });
   addSettingFlags(command, runtimeFlags).action(async (baseline: string, run: string, form: OutputForm) => {

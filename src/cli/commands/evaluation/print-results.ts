@@ -1,10 +1,15 @@
 import type { ShownRow } from '../../../evaluations/rank-rows.ts';
 import type { RunWithFigures } from '../../../evaluations/read-run-results.ts';
+import { renderFigures } from '../../../evaluations/render-runs.ts';
+import { statusWords, usageWords } from '../../../evaluations/result-words.ts';
 import type { RunFigures } from '../../../evaluations/score-figures.ts';
+import { pluralize } from '../../../text/page.ts';
 import { tools } from '../../../tools/definition/registry.ts';
 import type { EvaluationResult } from '../../../tools/read-evaluation.ts';
+import { drawRecord, minTableWidth, toSeconds } from '../../terminal/aligned-table.ts';
 import { isForPeople, type OutputForm } from '../../terminal/output-form.ts';
-import { printAligned, printJson } from '../../terminal/print.ts';
+import { printAligned, printJson, printLine } from '../../terminal/print.ts';
+import { resultWidth } from '../../terminal/terminal.ts';
 import type { ToolRunner } from './with-tools.ts';
 
 /** A run as read_evaluation returns it. */
@@ -33,9 +38,27 @@ export async function readResultsOf(
   }
 }
 
+/** Prints a list of runs for people at a narrow terminal, a block for each run. */
+function printRunBlocks({ runs, total }: Results): void {
+  const blocks = runs.map((run) => {
+    const { run_id, error = '', evaluation = '', model = '', prompt = '', baselines = [], started_at = '' } = run;
+    const facts = { run_id, status: statusWords(run), error, evaluation, model, prompt };
+    const scores = run.scorers?.map((figures) => [figures.scorer, renderFigures(figures)] as const) ?? [];
+    const rest = {
+      baseline: baselines.join(', '),
+      started_at: toSeconds(started_at),
+      took: usageWords(run).join(', '),
+    };
+    return drawRecord([...Object.entries({ ...facts, ...rest }), ...scores], resultWidth());
+  });
+  printLine([`${pluralize(runs.length, 'run')} of ${total}, the newest first.`, ...blocks].join('\n\n'));
+}
+
 /** Prints what a tool returned: for people the text that a model reads too, else JSON. */
 export async function printResult(name: string, result: object, form: OutputForm): Promise<void> {
   if (!isForPeople(form)) return printJson(result);
+  const isRunList = name === 'read_evaluation' && !('rows' in result);
+  if (isRunList && resultWidth() < minTableWidth) return printRunBlocks(result as Results);
   const tool = await tools.find((each) => each.name === name)!.load();
   printAligned(tool.render(result));
 }

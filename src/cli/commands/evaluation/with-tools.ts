@@ -6,6 +6,7 @@ import { tools } from '../../../tools/definition/registry.ts';
 import { withRuntime } from '../../access/with-runtime.ts';
 import { drawProgress } from '../../terminal/progress.ts';
 import { FailedWork } from '../../terminal/report-failure.ts';
+import { optionsInFaults } from '../../usage/argument-options.ts';
 import { keepingInMemory } from './dry-run-service.ts';
 
 /** Calls tools for a command, without the limit of size that a model's result has. */
@@ -35,7 +36,7 @@ export async function withTools(
       const run: ToolRunner['run'] = async (name, args) => {
         const tool = tools.find((candidate) => candidate.name === name)!;
         const outcome = await runTool(tool, args, { signal, progress }, unlimited);
-        if ('error' in outcome) throw outcome.error;
+        if ('error' in outcome) throw optionsInFaults(outcome.error, tool, command);
         return outcome.data;
       };
       return work({ run, signal }, { ...options, service });

@@ -1,5 +1,6 @@
 import { readFileSync } from 'node:fs';
 import { type Document, isCollection, isMap, isNode, isScalar, LineCounter, parseDocument, visit } from 'yaml';
+import { fileFault } from '../../../core/errors.ts';
 import { isInexact } from '../../../core/json/json-numbers.ts';
 import { UsageError } from '../../terminal/report-failure.ts';
 
@@ -27,7 +28,7 @@ export function readNamedText(file: string): string {
   try {
     return readFileSync(file, 'utf8');
   } catch (error) {
-    throw new UsageError(`cannot read ${file}: ${(error as Error).message}`);
+    throw new UsageError(`${file} cannot be read: ${fileFault(error, 'read')}`);
   }
 }
 

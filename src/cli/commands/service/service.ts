@@ -18,7 +18,7 @@ import { compactTable, escapeInvisible } from '../../../text/compact-table.ts';
 import { pluralize } from '../../../text/page.ts';
 import { dataFlags, storedDataOf, withStore } from '../../access/open-store.ts';
 import { logOf } from '../../access/runtime-options.ts';
-import { invocation } from '../../invocation.ts';
+import { invocation, programName } from '../../invocation.ts';
 import { confirmChange } from '../../terminal/confirm-change.ts';
 import { addOutputOptions, isForPeople, type OutputForm } from '../../terminal/output-form.ts';
 import { printAligned, printJson, printLine } from '../../terminal/print.ts';
@@ -129,7 +129,8 @@ function addUser(service: Command): void {
   addChangeFlags(command, dataFlags).action(async (name: string, projects: string[], options: UserOptions) => {
     const grants = grantsOf(projects, options);
     const { password, token } = await withStore(command, (store) => store.addUser(name, grants));
-    const seen = grants.length === 0 ? `none yet: heddle service grant ${name} ENTITY/PROJECT` : describeGrants(grants);
+    const seen =
+      grants.length === 0 ? `none yet: ${programName()} service grant ${name} ENTITY/PROJECT` : describeGrants(grants);
     const data = describeData(storedDataOf(command));
     const place = `projects:  ${seen}\nstored in: ${data}`;
     if (!options.env) return printLine(`user name: ${name}\npassword:  ${password}\ntoken:     ${token}\n${place}`);
@@ -303,8 +304,8 @@ function addList(service: Command): void {
 
 function printListing({ project_id, queues, objects }: Listing, place: number): void {
   printLine(`${place === 0 ? '' : '\n'}${paint('bold', project_id)}`);
-  // The code of recorded operations is stored too, but nobody looks for it here.
-  const named = objects.filter(({ kind }) => kind !== 'op');
+  // The code of recorded operations and what heddle keeps for itself are stored too, but nobody looks for them here.
+  const named = objects.filter(({ kind }) => kind !== 'op' && !kind.startsWith('heddle'));
   const tables = [
     queues.map(({ id, name, items, states }) => ({ queue: id, ...(name !== id && { name }), items, ...states })),
     named.map(({ kind, object_id, versions }) => ({ name: object_id, kind, versions: versions.length })),

@@ -14,7 +14,7 @@ import { dirname } from 'node:path';
 import type { DatabaseSyncInstance } from '@photostructure/sqlite';
 import { type Kysely, sql } from 'kysely';
 import { isPostgresUrl } from '../../../core/database-url.ts';
-import { HeddleError } from '../../../core/errors.ts';
+import { fileFault, HeddleError } from '../../../core/errors.ts';
 import { findOwnFile, statRegularFile } from '../../../core/secrets/private-file.ts';
 import type { Transaction } from '../database.ts';
 import { type Tables, tables } from '../database-tables.ts';
@@ -294,7 +294,7 @@ function asFileError(error: unknown, file: string): unknown {
   if (error instanceof HeddleError) return error;
   return new HeddleError({
     code: 'invalid_arguments',
-    message: `${file} cannot be used: ${(error as Error).message}. Nothing was changed.`,
+    message: `${file} cannot be used: ${fileFault(error, 'write')}. Nothing was changed.`,
     hint: 'Check the path, the permissions and the free space on the disk.',
     cause: error,
   });
