@@ -1,3 +1,4 @@
+import { toSeconds } from '../../../core/timestamps.ts';
 import type { ShownRow } from '../../../evaluations/rank-rows.ts';
 import type { RunWithFigures } from '../../../evaluations/read-run-results.ts';
 import { renderFigures } from '../../../evaluations/render-runs.ts';
@@ -6,7 +7,7 @@ import type { RunFigures } from '../../../evaluations/score-figures.ts';
 import { pluralize } from '../../../text/page.ts';
 import { tools } from '../../../tools/definition/registry.ts';
 import type { EvaluationResult } from '../../../tools/read-evaluation.ts';
-import { drawRecord, minTableWidth, toSeconds } from '../../terminal/aligned-table.ts';
+import { drawRecord, minTableWidth } from '../../terminal/aligned-table.ts';
 import { isForPeople, type OutputForm } from '../../terminal/output-form.ts';
 import { printAligned, printJson, printLine } from '../../terminal/print.ts';
 import { resultWidth } from '../../terminal/terminal.ts';
