@@ -63,7 +63,7 @@ const output = z.object({
     ),
   fields: fieldSummaries,
   can_write: z.boolean().describe('False where this server offers no tool that judges.'),
-  filter: reviewFilter,
+  filter: reviewFilter.optional().describe('Absent without limit if it is long.'),
   items: z
     .array(
       z.object({
@@ -98,8 +98,9 @@ const output = z.object({
   hint: z.string(),
 });
 
-/** The result of review_queue: a page of a queue, with what is needed to judge its items. */
-export type Review = z.output<typeof output>;
+type Result = z.output<typeof output>;
+/** The result of review_queue with a limit: a page of a queue, with what is needed to judge its items. */
+export type Review = Result & { filter: ReviewFilter };
 /** An item of the board. */
 export type ReviewedItem = Review['items'][number];
 
@@ -109,7 +110,7 @@ const toDo: ReviewFilter = { unfinished_by_me: true };
 
 /** Length at which a value is cut for a person who judges it. */
 const maxValueChars = 4000;
-/** Length at which guidelines and fields are cut for a model that shows the board. */
+/** Length at which guidelines and fields are cut, and a filter is left out, for a model that shows the board. */
 const maxShortChars = 200;
 
 export const reviewQueueTool = defineTool({
@@ -124,7 +125,7 @@ Example: {"queue_id":"support-triage"}`,
   input,
   output,
 
-  async run(args, callContext): Promise<Review> {
+  async run(args, callContext): Promise<Result> {
     // The board is the user's, and so are the judgements on it.
     const context = { ...callContext, byUser: true };
     const { service, terminal } = context;
@@ -188,7 +189,7 @@ Example: {"queue_id":"support-triage"}`,
       },
       ...(fields.length > 0 && { fields: fields.map(summarizeField) }),
       can_write: context.offersTool(writingTool),
-      filter,
+      ...((limit !== undefined || JSON.stringify(filter).length <= maxShortChars) && { filter }),
       items: items.map((item) => {
         const disputes = page.disputes?.get(item.id);
         return {
@@ -210,7 +211,7 @@ Example: {"queue_id":"support-triage"}`,
   },
 
   // The items are for the board alone.
-  render({ queue, fields, can_write, matching, hint }: Review) {
+  render({ queue, fields, can_write, matching, hint }: Result) {
     const { id, name, guidelines, remaining, to_do, total } = queue;
     const own = to_do === undefined ? '' : `, ${to_do} to do for the user`;
     const counts = total === undefined ? '' : ` ${remaining} of ${pluralize(total, 'item')} remaining${own}.`;
