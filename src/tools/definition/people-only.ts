@@ -66,6 +66,12 @@ const topics: readonly Topic[] = [
       "update_queue_items takes back the caller's own judgements and notes: retract names the fields, note, or * for all. Nobody else's can be taken back.",
   },
   {
+    words: ['field', 'fields'],
+    verbs: ['delete', 'remove', 'drop', 'clear', 'archive', 'hide', 'rename', 'change', 'update', 'edit', 'replace'],
+    advice: () =>
+      'No tool removes or changes a field, because judgements refer to it: add another one with add_fields of update_queue, and say in guidelines which one no longer counts. The user can leave a field out of the scorer_refs of the queue (PUT /annotation_queues/{queue_id} of the service); its judgements stay.',
+  },
+  {
     words: ['delete', 'deleted', 'remove', 'removed', 'drop', 'purge', 'erase', 'destroy', 'archive', 'clear', 'reset'],
     advice: (call) => {
       const all = call.isEmbedded
