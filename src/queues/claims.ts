@@ -118,7 +118,7 @@ async function markItems(request: ClaimRequest, queue: QueueAccess): Promise<Cla
     wantsOpinion(item, given.get(item.call_id) ?? [], reviewers_per_item, queue),
   );
   const change = { annotation_state: 'in_progress' } as const;
-  const none = { feedback: [], purge: [], stays: [], unjudged: [] };
+  const none = { feedback: [], purge: [], stays: [], ofOther: [], unjudged: [] };
   const updates = free.slice(0, n).map((item): Update => ({ item, change, ...none, wrote: false }));
   await writeUpdates(updates, queue, () => {});
   const failure = updates.map(serviceFailureOf).find((each) => each !== undefined);
