@@ -142,7 +142,7 @@ Example: {"queue_id":"support-triage"}`,
       limit === undefined
         ? { items: [], hasMore: false, as_of: service.facts.now() }
         : await readPage({ ...query, limit }, access);
-    const matching = limit === undefined && args.filter ? await countReviewed(args.filter, query, access) : undefined;
+    const counted = limit === undefined && args.filter ? await countReviewed(args.filter, query, access) : undefined;
     const { queue, stats } = await requireQueueWithStats(queue_id, project, service);
     const callIds = page.items.map(({ call_id }) => call_id);
     const [fields = []] = limit === undefined ? [] : await readFieldsOfQueues([queue], context.service);
@@ -202,11 +202,11 @@ Example: {"queue_id":"support-triage"}`,
       }),
       ...pagePosition(offset, items.length, page.hasMore),
       ...(page.lacking && { lacking: page.lacking, skipped: page.skipped }),
-      ...(matching !== undefined && { matching }),
+      ...(counted && { matching: counted.matching }),
       as_of: page.as_of,
       ...(userId !== undefined && { account: userId }),
       ...(limit !== undefined && { export_command: exportCommand(target).slice(1, -1) }),
-      hint: `${namesCaller(filter) ? 'In the filter, me is the user, because the board is theirs. ' : ''}If the user sees no board here, they can tell you their judgements (pass by_user: true), or run ${boardCommand(target)} in a terminal.`,
+      hint: `${settledText(counted?.settled)}${namesCaller(filter) ? 'In the filter, me is the user, because the board is theirs. ' : ''}If the user sees no board here, they can tell you their judgements (pass by_user: true), or run ${boardCommand(target)} in a terminal.`,
     };
   },
 
@@ -241,17 +241,22 @@ function withoutTimes({ judged_at: _at, guidelines: _guidelines, ...given }: Giv
   return given;
 }
 
-/** Returns the number of items that a board with a filter shows. */
+/** Returns the number of items that a board with a filter shows; of disputes also that of those that are `settled`. */
 async function countReviewed(
   { disagreement, lacks_value }: ReviewFilter,
   query: Omit<ItemPageRequest, 'limit'>,
   queue: QueueAccess & Pick<ToolContext, 'maxResultChars'>,
-): Promise<number> {
-  if (disagreement) return (await readDisputedPage({ ...query, limit: 1 }, queue)).matching;
-  if (lacks_value) return (await readLackingPage({ ...query, limit: 1 }, queue)).matching;
+): Promise<{ matching: number; settled?: number }> {
+  if (disagreement) return readDisputedPage({ ...query, limit: 1 }, queue);
+  if (lacks_value) return readLackingPage({ ...query, limit: 1 }, queue);
   const { filter = {}, isUnfinishedOnly = false, include_own_state } = query;
   const all = await matchingItems(queue, filter, { include_own_state, include_feedback: isUnfinishedOnly });
-  return (isUnfinishedOnly ? await unfinishedOf(all, queue) : all.items).length;
+  return { matching: (isUnfinishedOnly ? await unfinishedOf(all, queue) : all.items).length };
+}
+
+function settledText(count = 0): string {
+  if (count === 0) return '';
+  return `Annotators differ on ${pluralize(count, 'other item')} too, where gold settles it or in free text. `;
 }
 
 /** Time in which an import is sure to have stored its items. */
