@@ -50,7 +50,9 @@ import { knownProjects } from '../records/require-project.ts';
 import { requireMatchable } from '../records/unknown-operation.ts';
 import { checkModels } from '../records/unlisted-model.ts';
 import { cell, escapeInvisible } from '../text/compact-table.ts';
+import { shortName } from '../text/names.ts';
 import { pluralize } from '../text/page.ts';
+import { priceCommand } from './definition/people-only.ts';
 import { maxUnconfirmedRequests, requireConsent } from './definition/require-consent.ts';
 import { defineTool, projectArgument, projectOf, type ToolContext } from './definition/tool.ts';
 
@@ -217,7 +219,7 @@ Example: {"evaluation":"Support answers","model":"heddle/echo","prompt":"Answer 
     if (use !== 'run') return scoreOutputs(use, { ...call, limits }, project, context);
     const found = await findEvaluation(evaluation!, project, context.service);
     if (baseline !== undefined) baselineId(baseline, found.name);
-    const prepared = await prepare(found, model!, { ...args, confirm }, context);
+    const prepared = await prepare(found, model!, { ...args, budget, confirm }, context);
     const { plan, count, warnings } = prepared;
     const facts = {
       ...(plan.rows < count && { rows: plan.rows, dataset_rows: count }),
@@ -341,7 +343,9 @@ async function scoreOutputs(
     });
   }
   const { judges } = await readScorersOf(scorer_refs, service);
-  const unlisted = await checkModels(modelsOf(judges), { consequence: 'Nothing was started', confirm }, context);
+  const models = modelsOf(judges);
+  const unlisted = await checkModels(models, { consequence: 'Nothing was started', confirm }, context);
+  await requirePrices(models, limits.budget ?? {}, project, context);
   const warnings = unlisted === undefined ? {} : { warnings: [unlisted] };
   const callIds = calls && (await callIdsOf(calls, project, context));
   const rows = callIds?.length ?? (await countPredictions(run_id!, project, context));
@@ -481,6 +485,25 @@ function budgetUnknown(): HeddleError {
   });
 }
 
+/** @throws HeddleError `invalid_arguments` for a budget in USD and models of which one has no price. */
+async function requirePrices(
+  models: readonly string[],
+  { usd }: Partial<RunLimits>,
+  project: string,
+  { service, terminal, project: ownProject }: ToolContext,
+): Promise<void> {
+  if (usd === undefined) return;
+  const { results } = await service.call('queryCosts', { body: { project_id: project, fields: ['llm_id'] } });
+  const unpriced = models.find((model) => !results.some(({ llm_id }) => llm_id === model));
+  if (unpriced === undefined) return;
+  const command = priceCommand(unpriced, { terminal, project: ownProject, calledProject: project });
+  throw invalidArgument('budget.usd', {
+    consequence: 'Nothing was started',
+    fault: `A budget in USD needs the price of the model ${shortName(unpriced)}, and project ${project} has none`,
+    hint: `The user can store it with ${command}, for a million tokens each; or limit requests or tokens.`,
+  });
+}
+
 /** Returns the numbers of requests of a run as text, like `60 requests to the model and 300 to judges (360 in all)`. */
 function requestsOf({ model_requests, judge_requests }: Pick<RunPlan, 'model_requests' | 'judge_requests'>): string {
   const toModel = `${pluralize(model_requests, 'request')} to the model`;
@@ -502,6 +525,7 @@ interface PromptArguments {
   prompt?: string;
   messages?: unknown[];
   sample?: { n: number; seed?: number };
+  budget?: RunLimits;
   confirm: boolean;
 }
 
@@ -525,7 +549,7 @@ interface PreparedRun {
 async function prepare(
   found: FoundEvaluation,
   model: string,
-  { prompt, messages, sample: drawn, confirm }: PromptArguments,
+  { prompt, messages, sample: drawn, budget = {}, confirm }: PromptArguments,
   context: ToolContext,
 ): Promise<PreparedRun> {
   const isStoredModel = parseReference(model) !== undefined;
@@ -553,11 +577,9 @@ async function prepare(
   const sample = drawn && drawn.n < whole.count ? { seed: 0, ...drawn } : undefined;
   const dataset = sample ? await drawRows(whole, sample) : whole;
   await checkPlaceholders({ messages: template, argument }, scorers, dataset);
-  const unlisted = await checkModels(
-    [modelId, ...modelsOf(scorers.judges)],
-    { consequence: 'Nothing was started', confirm },
-    context,
-  );
+  const models = [modelId, ...modelsOf(scorers.judges)];
+  const unlisted = await checkModels(models, { consequence: 'Nothing was started', confirm }, context);
+  await requirePrices(models, budget, found.projectId, context);
   const trials = trialsOf(found);
   const { unknown, comparisons } = scorers;
   const warnings = [

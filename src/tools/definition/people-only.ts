@@ -91,6 +91,11 @@ const topics: readonly Topic[] = [
         : 'No tool and no command copies projects of this service.',
   },
   {
+    words: ['price', 'prices', 'cost', 'costs'],
+    verbs: [...makingVerbs, 'set', 'store', 'update', 'change'],
+    advice: (call) => `No tool stores prices: the user can run ${priceCommand('MODEL', call)}.`,
+  },
+  {
     words: ['login', 'logout', 'authenticate', 'credentials', 'connect'],
     advice: (call) =>
       `No tool changes credentials: the user can run ${terminalCommand(['login'], ['--profile'], call)}.`,
@@ -127,6 +132,11 @@ export function boardCommand(call: QueueTarget): string {
 export function exportCommand(call: QueueTarget): string {
   const form = ['--format', 'csv', '--wide', '--values', '--out', 'judgements.csv'];
   return terminalCommand(['queue export', call.queueId ?? 'QUEUE', ...form], queueFlags, call);
+}
+
+/** Returns the command that stores the price of a model. */
+export function priceCommand(model: string, target: CommandTarget): string {
+  return terminalCommand(['price', model, '--input', 'USD', '--output', 'USD'], queueFlags, target);
 }
 
 /** Returns how people do what one of the names asks for and no tool does; undefined if that is nothing known. */

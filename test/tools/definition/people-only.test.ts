@@ -33,6 +33,7 @@ describe('adviceForPeople', () => {
       { queue_id, remove_fields: ['helpful'] },
       'Nothing was sent. No tool removes or changes a field, because judgements refer to it: add another one with add_fields of update_queue,',
     ],
+    ['query_calls', { set_price: 0.2 }, '`heddle price MODEL --input USD --output USD`'],
     ['list_objects', { kind: 'backup' }, '`heddle service backup FILE`'],
     ['list_objects', { kind: 'accounts' }, '`heddle service add-user NAME PROJECT`'],
     ['query_queue_items', { queue_id, format: 'csv' }, '`heddle queue export support-triage --format csv'],
