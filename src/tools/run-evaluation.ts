@@ -6,7 +6,7 @@ import { maxScoredCalls, type RunLimits, runLimits } from '../contract/evaluatio
 import { splitProjectId } from '../contract/identifiers.ts';
 import { classMembers } from '../contract/objects.ts';
 import { findPlaceholders, templateTexts } from '../contract/prompts.ts';
-import { objectReference, parseReference } from '../contract/references.ts';
+import { objectIdOf, objectReference, parseReference } from '../contract/references.ts';
 import { llmModelClass } from '../contract/scorers.ts';
 import { HeddleError, invalidArgument } from '../core/errors.ts';
 import { rounded } from '../core/statistics/rounded.ts';
@@ -45,12 +45,12 @@ import { readAllItems } from '../queues/read-items.ts';
 import { findQueueId } from '../queues/require-queue.ts';
 import { type CallsFilterArgument, callsFilterArgument, selectCalls } from '../records/calls-query.ts';
 import { derivedModel, derivedName } from '../records/derived-name.ts';
-import { baseClasses, readNamedVersion } from '../records/read-objects.ts';
+import { baseClasses, findVersions, readNamedVersion } from '../records/read-objects.ts';
 import { knownProjects } from '../records/require-project.ts';
 import { requireMatchable } from '../records/unknown-operation.ts';
 import { checkModels } from '../records/unlisted-model.ts';
 import { cell, escapeInvisible } from '../text/compact-table.ts';
-import { shortName } from '../text/names.ts';
+import { meantName, nearestSentence, shortName } from '../text/names.ts';
 import { pluralize } from '../text/page.ts';
 import { priceCommand } from './definition/people-only.ts';
 import { maxUnconfirmedRequests, requireConsent } from './definition/require-consent.ts';
@@ -606,8 +606,13 @@ async function prepare(
 
 /** Longest text that is looked up as the name of a prompt. */
 const maxNameChars = 128;
+/** Prompts among which a misspelled name is looked for. */
+const maxPrompts = 1000;
 
-/** Returns the messages of a stored prompt, by its reference or its name, or else the text as a message of the user. */
+/**
+ * Returns the messages of a stored prompt, by its reference or its name, or else the text as a message of the user.
+ * @throws HeddleError `not_found` for a single word that is written like a name, or almost as that of a stored prompt.
+ */
 async function readPrompt(
   prompt: string,
   project: string,
@@ -616,11 +621,31 @@ async function readPrompt(
   if (parseReference(prompt)) return readTemplate(prompt, 'prompt', service);
   const canBeName = prompt.length <= maxNameChars && !/[{}\n]/.test(prompt);
   const stored = canBeName ? await readNamedVersion(prompt, project, service) : undefined;
-  if (stored?.base_object_class !== baseClasses.prompt) return { messages: [{ role: 'user', content: prompt }] };
+  if (stored?.base_object_class !== baseClasses.prompt) {
+    const messages = [{ role: 'user', content: prompt }];
+    return { messages, ...(canBeName && (await misspelledPrompt(prompt, project, service))) };
+  }
   const reference = objectReference(project, stored.object_id, stored.digest);
   const { messages } = await readTemplate(reference, 'prompt', service);
   const warning = `${JSON.stringify(prompt)} is the stored prompt ${reference}, which is used; pass messages to send these words themselves.`;
   return { messages, warning };
+}
+
+/** Returns a warning about a text that almost is the name of a prompt. @throws HeddleError `not_found` for one that can only be a name. */
+async function misspelledPrompt(text: string, project: string, service: ServiceClient): Promise<{ warning?: string }> {
+  const stored = await findVersions('prompt', project, { limit: maxPrompts, offset: 0 }, service).catch(() => []);
+  const names = stored.map(({ object_id }) => object_id);
+  const meant = meantName(objectIdOf(text), names);
+  const isWord = !/\s/.test(text);
+  if (isWord && (meant !== undefined || /^[\p{L}\p{N}]+([-_.][\p{L}\p{N}]+)+$/u.test(text))) {
+    throw new HeddleError({
+      code: 'not_found',
+      message: `Nothing was started: project ${project} has no prompt ${shortName(text)}.`,
+      hint: `${nearestSentence('prompts', text, names)} Pass messages to send this word itself.`.trim(),
+    });
+  }
+  if (meant === undefined) return {};
+  return { warning: `${JSON.stringify(text)} is sent as text: it is no stored prompt. Did you mean ${meant}?` };
 }
 
 /** Returns the evaluation to run: with a sample one on a dataset of its rows, which is stored as well. */
