@@ -47,10 +47,11 @@ import { type CallsFilterArgument, callsFilterArgument, selectCalls } from '../r
 import { derivedModel, derivedName } from '../records/derived-name.ts';
 import { baseClasses, findVersions, readNamedVersion } from '../records/read-objects.ts';
 import { knownProjects } from '../records/require-project.ts';
+import { readByName } from '../records/unknown-object.ts';
 import { requireMatchable } from '../records/unknown-operation.ts';
 import { checkModels } from '../records/unlisted-model.ts';
 import { cell, escapeInvisible } from '../text/compact-table.ts';
-import { meantName, nearestSentence, shortName } from '../text/names.ts';
+import { meantName, shortName } from '../text/names.ts';
 import { pluralize } from '../text/page.ts';
 import { priceCommand } from './definition/people-only.ts';
 import { maxUnconfirmedRequests, requireConsent } from './definition/require-consent.ts';
@@ -470,7 +471,7 @@ async function callIdsOf(
 function checkedFilter(filter: unknown): CallsFilterArgument {
   const { data, error } = callsFilterArgument.safeParse(filter);
   if (data) return data;
-  throw invalidArgument('calls.filter', {
+  throw invalidArgument(['calls', 'filter'], {
     consequence: 'Nothing was started',
     fault: z.prettifyError(error).replaceAll('\n', ' '),
     hint: `Its members are those of the filter of query_calls: ${Object.keys(callsFilterArgument.shape).join(', ')}.`,
@@ -497,7 +498,7 @@ async function requirePrices(
   const unpriced = models.find((model) => !results.some(({ llm_id }) => llm_id === model));
   if (unpriced === undefined) return;
   const command = priceCommand(unpriced, { terminal, project: ownProject, calledProject: project });
-  throw invalidArgument('budget.usd', {
+  throw invalidArgument(['budget', 'usd'], {
     consequence: 'Nothing was started',
     fault: `A budget in USD needs the price of the model ${shortName(unpriced)}, and project ${project} has none`,
     hint: `The user can store it with ${command}, for a million tokens each; or limit requests or tokens.`,
@@ -637,13 +638,8 @@ async function misspelledPrompt(text: string, project: string, service: ServiceC
   const names = stored.map(({ object_id }) => object_id);
   const meant = meantName(objectIdOf(text), names);
   const isWord = !/\s/.test(text);
-  if (isWord && (meant !== undefined || /^[\p{L}\p{N}]+([-_.][\p{L}\p{N}]+)+$/u.test(text))) {
-    throw new HeddleError({
-      code: 'not_found',
-      message: `Nothing was started: project ${project} has no prompt ${shortName(text)}.`,
-      hint: `${nearestSentence('prompts', text, names)} Pass messages to send this word itself.`.trim(),
-    });
-  }
+  const isName = meant !== undefined || /^[\p{L}\p{N}]+([-_.][\p{L}\p{N}]+)+$/u.test(text);
+  if (isWord && isName) await readByName(text, project, service, 'prompt');
   if (meant === undefined) return {};
   return { warning: `${JSON.stringify(text)} is sent as text: it is no stored prompt. Did you mean ${meant}?` };
 }

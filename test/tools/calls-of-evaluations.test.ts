@@ -115,10 +115,8 @@ describe('a run', () => {
     for (const prompt of ['summarise-v2', 'sumarizev2', 'other_prompt.4']) {
       expect((await asked(prompt)).error).toMatchObject({
         code: 'not_found',
-        message: `Nothing was started: project demo/support has no prompt ${prompt}.`,
-        hint: expect.stringMatching(
-          /^The nearest prompts are .*summarize-v2.* Pass messages to send this word itself\.$/,
-        ),
+        message: `Project demo/support has no object ${prompt}.`,
+        hint: expect.stringMatching(/^The nearest are .*summarize-v2:\w+/),
       });
     }
     expect((await asked('Kind anser')).warnings[0]).toBe(
