@@ -174,6 +174,9 @@ Example: {"queue_id":"support-triage"}`,
       return id === queue_id && (wantsOne || (states.get(callId) === 'completed' && (hasJudged || isOfAccount)));
     });
     const given = givenFeedback(shown, {}, access);
+    const settled = counted?.settled
+      ? `Annotators differ on ${pluralize(counted.settled, 'other item')} too, where gold settles it or in free text. `
+      : '';
     const target = { terminal, project: context.project, calledProject: project, queueId: queue_id };
     return {
       queue: {
@@ -206,7 +209,7 @@ Example: {"queue_id":"support-triage"}`,
       as_of: page.as_of,
       ...(userId !== undefined && { account: userId }),
       ...(limit !== undefined && { export_command: exportCommand(target).slice(1, -1) }),
-      hint: `${settledText(counted?.settled)}${namesCaller(filter) ? 'In the filter, me is the user, because the board is theirs. ' : ''}If the user sees no board here, they can tell you their judgements (pass by_user: true), or run ${boardCommand(target)} in a terminal.`,
+      hint: `${settled}${namesCaller(filter) ? 'In the filter, me is the user, because the board is theirs. ' : ''}If the user sees no board here, they can tell you their judgements (pass by_user: true), or run ${boardCommand(target)} in a terminal.`,
     };
   },
 
@@ -252,11 +255,6 @@ async function countReviewed(
   const { filter = {}, isUnfinishedOnly = false, include_own_state } = query;
   const all = await matchingItems(queue, filter, { include_own_state, include_feedback: isUnfinishedOnly });
   return { matching: (isUnfinishedOnly ? await unfinishedOf(all, queue) : all.items).length };
-}
-
-function settledText(count = 0): string {
-  if (count === 0) return '';
-  return `Annotators differ on ${pluralize(count, 'other item')} too, where gold settles it or in free text. `;
 }
 
 /** Time in which an import is sure to have stored its items. */

@@ -214,7 +214,7 @@ export async function planUpdates(
     const ownNotes = notesGiven.filter((given) => isOwn(given, queue) || given.id === noteId(given.note));
     if (takesAll || retract.includes(notes)) {
       update.purge.push(...ownNotes.map(({ id }) => id));
-      const ofOther = ownNotes.length > 0 ? [] : notesGiven.filter((given) => isOwn(given, asOther));
+      const ofOther = notesGiven.filter((given) => ownNotes.length === 0 && isOwn(given, asOther));
       update.ofOther.push(...ofOther.map(() => 'note' as const));
     }
     if (note !== undefined && !ownNotes.some((given) => given.note === note)) {
