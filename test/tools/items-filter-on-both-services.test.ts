@@ -180,6 +180,21 @@ describe.each(services)('the filter of items on $name', (service) => {
       / has no item or call "fialed"\.$/,
       /^The nearest items are failed, /,
     ],
+    [
+      { ids: ['fialed', 'plain', 'gone'] },
+      / has no item or call "fialed", "gone"\.$/,
+      /^The nearest items are failed, /,
+    ],
+    [
+      { ids: Array.from({ length: 12 }, (_, number) => `no-${number}`) },
+      / has no item or call "no-0", "no-1", .*, "no-9" and 2 more\.$/,
+      /^The nearest items are /,
+    ],
+    [
+      { started_after: '2026-01-02', started_before: '2026-01-01' },
+      'No call can match: started_after is not earlier than started_before.',
+      'Exchange their values, or leave one out.',
+    ],
     [{ judged_by: 'eve' }, /^No annotator "eve" has judged in queue /, /^The nearest annotators are /],
     [
       { judged_by: 'eve*', disagreement: false },
@@ -216,6 +231,23 @@ describe.each(services)('the filter of items on $name', (service) => {
     const filter = { judged_by: 'me', ids: [ids[0]] };
     const { items } = await call('query_queue_items', { queue_id, filter, include_judgements: true });
     expect(items[0].judgements).toEqual({ [adas]: { helpful: true, score: 1 } });
+  });
+
+  it('refuses an operation in an empty queue, too', async () => {
+    const { queue_id: empty } = await ada.call('create_queue', { name: `Empty ${service.name}` });
+    const filter = { call_op_name: 'plan' };
+    expect((await ada.call('query_queue_items', { queue_id: empty, filter })).error).toMatchObject({
+      code: 'invalid_arguments',
+      message: expect.stringMatching(/ has no call of the operation "plan"\.$/),
+      hint: 'The queue is empty.',
+    });
+  });
+
+  it('takes names of queues and annotators with spaces around them', async () => {
+    const page = await ada.call('query_queue_items', { queue_id: ` ${queue_id} `, filter: { judged_by: ` ${adas} ` } });
+    expect(page.items.length).toBeGreaterThan(0);
+    const annotators = [` ${adas}`, ' me '];
+    expect((await bob.call('summarize_queue', { queue_id, annotators })).agreement[0].annotators).toContain(adas);
   });
 
   it('returns an empty page where every name exists', async () => {
