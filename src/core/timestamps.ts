@@ -33,6 +33,11 @@ export function toMilliseconds(utc: string): string {
   return `${utc.slice(0, 23)}Z`;
 }
 
+/** Returns a time for readers, in UTC without fractions of its second, and any other text as it is. */
+export function toSeconds(time: string): string {
+  return time.replace(/^(\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d)(?:\.\d+)?Z?$/, '$1Z');
+}
+
 /** Returns a time in UTC without its zone, as the public service writes some of its times. */
 export function withoutZone(utc: string): string {
   return utc.endsWith('Z') ? utc.slice(0, -1) : utc;

@@ -1,3 +1,4 @@
+import { toSeconds } from '../core/timestamps.ts';
 import { cell, escapeInvisible } from '../text/compact-table.ts';
 import type { RunWithFigures } from './read-run-results.ts';
 import { figureWords, statusWords, usageWords } from './result-words.ts';
@@ -15,7 +16,7 @@ function renderRun(run: RunWithFigures): string {
     ...(evaluation === undefined ? [] : [`evaluation ${cell(evaluation)}`]),
     ...(model === undefined ? [] : [`model ${cell(model)}`]),
     ...(prompt === undefined ? [] : [`prompt ${escapeInvisible(JSON.stringify(prompt))}`]),
-    ...(started_at === undefined ? [] : [`started ${cell(started_at)}`]),
+    ...(started_at === undefined ? [] : [`started ${cell(toSeconds(started_at))}`]),
     ...usageWords(run).map(escapeInvisible),
   ].join(', ');
 }

@@ -11,6 +11,7 @@ import { isPlainSegment } from '../contract/path-segments.ts';
 import { HeddleError } from '../core/errors.ts';
 import { findQueueId } from '../queues/require-queue.ts';
 import { cutValue } from '../text/call-values.ts';
+import { judgementsFile } from '../tools/definition/terminal-command.ts';
 import { type QueueName, queueArgument } from '../tools/definition/tool.ts';
 import type { CompletionKind } from './completions.ts';
 
@@ -83,7 +84,13 @@ function queueAddress({ project, id }: QueueName): string {
 /** Returns a link to the judgements of a queue as CSV. */
 export function judgementsLink(queue: QueueName): ResourceLink {
   const uri = `${queueAddress(queue)}/judgements.csv`;
-  return { type: 'resource_link', uri, name: 'judgements.csv', title: 'Judgements of the queue', mimeType: csvType };
+  return {
+    type: 'resource_link',
+    uri,
+    name: judgementsFile(queue.id),
+    title: 'Judgements of the queue',
+    mimeType: csvType,
+  };
 }
 
 /** Returns the kind of values that completes a variable of a template. */

@@ -6,7 +6,7 @@ import { isSame, meansCaller } from './authorship.ts';
 import { type ItemsFilter, isByNamed } from './items-filter.ts';
 import type { Judgement } from './judgements.ts';
 import type { QueueAccess } from './queue-access.ts';
-import { readQueueFields, renderFields, summarizeField } from './queue-fields.ts';
+import { readQueueFields, renderTypes } from './queue-fields.ts';
 import { itemsNamed, readItems } from './read-items.ts';
 import { annotatorsHint } from './require-annotators.ts';
 import { requireField } from './require-field.ts';
@@ -111,7 +111,7 @@ async function requireFittingValue(
   if (!field || fitsSchema(field.schema, value)) return;
   throw invalidArgument(['filter', 'value'], {
     fault: `The value ${shortName(JSON.stringify(value))} does not fit the field ${name}`,
-    hint: `The field is ${renderFields([summarizeField(field)])}.`,
+    hint: `The field is ${renderTypes([field])}.`,
   });
 }
 

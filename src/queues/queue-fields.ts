@@ -224,7 +224,7 @@ export function summarizeField({ name, schema, description }: DefinedField): Fie
   const isCorrection = type === 'string' && (format === correctionFormat || /correct(ed|ion)/i.test(name));
   return {
     name,
-    type: isCorrection ? 'correction' : type,
+    type: isCorrection ? 'correction' : type === 'string' ? 'text' : type,
     ...(typeof minimum === 'number' && { min: minimum }),
     ...(typeof maximum === 'number' && { max: maximum }),
     ...about,
@@ -241,7 +241,7 @@ export function unjudgedFields(fields: readonly QueueField[], judged: ReadonlySe
   return fields.filter((field) => !isFreeText(field) && !judged.has(field.name)).map(({ name }) => name);
 }
 
-/** The types of fields that a queue can be created with; `text` is another name of `string`. */
+/** The types of fields that a queue can be created with; `string`, as a schema says it, is another name of `text`. */
 export const fieldTypes = ['boolean', 'number', 'integer', 'string', 'text', 'choice', 'correction'] as const;
 
 /** A field to create. */
@@ -357,6 +357,11 @@ export function renderFields(fields: readonly FieldSummary[]): string {
     .join('; ');
 }
 
+/** Renders fields as {@link renderFields} does, without their descriptions. */
+export function renderTypes(fields: readonly DefinedField[]): string {
+  return renderFields(fields.map(({ name, schema }) => summarizeField({ name, schema })));
+}
+
 /** The type of a judgement and, for a judgement of a field, the reference to the field. */
 export interface JudgementType {
   feedback_type: string;
@@ -371,11 +376,10 @@ export function judgementType(name: string, value: unknown, fields: readonly Que
   if (fields.length === 0) return { feedback_type: freeJudgementType(name) };
   const field = fields.find((candidate) => candidate.name === name);
   if (!field) {
-    const known = fields.map((candidate) => `${candidate.name} ${JSON.stringify(candidate.schema)}`);
-    return `The queue has no field ${JSON.stringify(name)}; its fields are ${known.join(', ')}`;
+    return `The queue has no field ${JSON.stringify(name)}; its fields are ${renderTypes(fields)}`;
   }
   if (!fitsSchema(field.schema, value)) {
-    return `${JSON.stringify(value)} does not fit the field ${name}, whose schema is ${JSON.stringify(field.schema)}`;
+    return `${JSON.stringify(value)} does not fit the field ${renderTypes([field])}`;
   }
   return { feedback_type: annotationFeedbackType(name), annotation_ref: field.reference };
 }

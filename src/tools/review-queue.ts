@@ -177,7 +177,7 @@ Example: {"queue_id":"support-triage"}`,
     const settled = counted?.settled
       ? `Annotators differ on ${pluralize(counted.settled, 'other item')} too, where gold settles it or in free text. `
       : '';
-    const target = { terminal, project: context.project, calledProject: project, queueId: queue_id };
+    const target = { terminal, project: context.project, calledProject: project, queueId: queue_id, queueName: name };
     return {
       queue: {
         id: queue_id,

@@ -215,7 +215,7 @@ function refuseEmpty(change: Change, path: string): void {
 /** Returns the request for the user's consent to change many items. */
 function consentRequestFor(count: number, queueName: string, changes: readonly Change[]): ConsentRequest {
   const states = [...new Set(changes.flatMap(({ annotation_state }) => annotation_state ?? []))];
-  const verbs = { judgements: 'judge', note: 'add a note', retract: 'withdraw', gold: 'settle', assignees: 'assign' };
+  const verbs = { judgements: 'judge', note: 'add a note', retract: 'take back', gold: 'settle', assignees: 'assign' };
   const parts = Object.keys(verbs) as (keyof typeof verbs)[];
   const steps = [
     ...parts.filter((part) => changes.some((change) => change[part])).map((part) => verbs[part]),

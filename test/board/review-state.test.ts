@@ -381,7 +381,7 @@ describe('text in the box of a field', () => {
     [{ type: 'number', min: 1 }, '0', { problem: 'It must be at least 1.' }],
     [{ type: 'number', max: 1 }, '2', { problem: 'It must be at most 1.' }],
     [{ type: 'number' }, ' ', {}],
-    [{ type: 'string' }, ' a ', { value: ' a ' }],
+    [{ type: 'text' }, ' a ', { value: ' a ' }],
     [{ schema: {} }, '{"a":[1]}', { value: { a: [1] } }],
     [{ schema: {} }, 'a', { problem: 'Write a value as JSON, with texts in double quotes.' }],
   ])('of %j with %j gives %j', (field, text, expected) => {

@@ -139,7 +139,7 @@ describe('heddle import', () => {
       stderr: [
         'Inputs: question. Output: answer.',
         'Judge them in a browser: node dist/heddle.js board Support-answers-1 --project local/Support-answers-1',
-        'Save the judgements: node dist/heddle.js queue export Support-answers-1 --project local/Support-answers-1 --format csv --wide --values --out judgements.csv',
+        'Save the judgements: node dist/heddle.js queue export Support-answers-1 --project local/Support-answers-1 --format csv --wide --values --out Support-answers-1-judgements.csv',
         'Clients see it once local/Support-answers-1 is their project: `node dist/heddle.js config set project local/Support-answers-1`, or for one client `node dist/heddle.js setup CLIENT --project local/Support-answers-1`.\n',
       ].join('\n'),
     });

@@ -58,7 +58,12 @@ describe('resources', () => {
     await call('update_queue_items', { queue_id: 'q', items: [judged] });
     const summary = await client.callTool({ name: 'summarize_queue', arguments: { queue_id: 'q' } });
     const uri = 'heddle://demo/support/queues/q/judgements.csv';
-    expect(summary.content[1]).toMatchObject({ type: 'resource_link', uri, mimeType: 'text/csv' });
+    expect(summary.content[1]).toMatchObject({
+      type: 'resource_link',
+      uri,
+      name: 'q-judgements.csv',
+      mimeType: 'text/csv',
+    });
     const [content] = (await client.readResource({ uri })).contents;
     const { text, mimeType } = content as { text: string; mimeType: string };
     expect(mimeType).toBe('text/csv');

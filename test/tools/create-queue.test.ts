@@ -121,13 +121,11 @@ describe('create_queue', () => {
     expect(service.requests).toEqual([]);
   });
 
-  it('takes text for string', async () => {
+  it.each(['text', 'string'])('shows a field created as %s as text', async (type) => {
     const { call } = await connect();
-    const { fields: created } = await call('create_queue', {
-      name: 'Remarks',
-      fields: [{ name: 'remark', type: 'text' }],
-    });
-    expect(created).toEqual([{ name: 'remark', type: 'string' }]);
+    const { fields: created } = await call('create_queue', { name: 'Remarks', fields: [{ name: 'remark', type }] });
+    expect(created).toEqual([{ name: 'remark', type: 'text' }]);
+    expect((await call('list_queues', { name: 'Remarks' })).text).toContain('remark (text)');
   });
 
   it('refuses two fields of the same name', async () => {
@@ -144,9 +142,7 @@ describe('create_queue', () => {
     const { queue_id } = await call('create_queue', refunds);
     const change = { item_id: 'none', annotation_state: 'completed', judgements: { score: 6 } };
     const { error } = await call('update_queue_items', { queue_id, items: [change], dry_run: true });
-    expect(error.message).toContain(
-      '6 does not fit the field score, whose schema is {"maximum":5,"minimum":1,"type":"integer"}',
-    );
+    expect(error.message).toContain('6 does not fit the field score (integer, 1 to 5).');
   });
 
   it('stores the fields as AnnotationSpec objects, and the queue with their digests', async () => {

@@ -335,7 +335,7 @@ describe.each(services)('corrections on $name', (service) => {
     }
   });
 
-  it('withdraws notes, and all that one gave', async () => {
+  it('takes back notes, and all that one gave', async () => {
     const { queue_id, ids } = await createQueue(service, ['call-2', 'call-3']);
     const change = (item: object) =>
       ada.call('update_queue_items', { queue_id, items: [{ item_id: ids[0], ...item }] });
@@ -359,7 +359,7 @@ describe.each(services)('corrections on $name', (service) => {
     );
   });
 
-  it('withdraws notes on items that one has not judged, too', async () => {
+  it('takes back notes on items that one has not judged, too', async () => {
     const { queue_id, ids } = await createQueue(service, ['call-2', 'call-3', 'call-4']);
     await judge(ada, queue_id, ids, [true, undefined, undefined]);
     await judge(bob, queue_id, ids, [true, undefined, undefined]);
@@ -380,7 +380,7 @@ describe.each(services)('corrections on $name', (service) => {
     ]);
   });
 
-  it('counts the states that items have after one has withdrawn all that one gave', async () => {
+  it('counts the states that items have after one has taken back all that one gave', async () => {
     const { queue_id, ids } = await createQueue(service, ['call-2', 'call-3', 'call-4']);
     const judged = (index: number, annotation_state?: string) => ({
       item_id: ids[index],
@@ -403,19 +403,19 @@ describe.each(services)('corrections on $name', (service) => {
     );
   });
 
-  it('says that judgements of the user stay when one withdraws only what is its own', async () => {
+  it('says that judgements of the user stay when one takes back only what is its own', async () => {
     const { queue_id, ids } = await createQueue(service, ['call-2']);
     const judged = { queue_id, by_user: true, items: [{ item_id: ids[0], judgements: { helpful: true } }] };
     await ada.call('update_queue_items', judged);
     const own = { queue_id, items: [{ item_id: ids[0], retract: ['helpful'] }] };
     expect(await ada.call('update_queue_items', own)).toMatchObject({
       counts: { unchanged: 1 },
-      hint: '1 judgement of the user stays: by_user withdraws it.',
+      hint: '1 judgement of the user stays: by_user takes it back.',
     });
     expect((await ada.call('update_queue_items', { ...own, by_user: true })).counts).toEqual({ done: 1 });
     await judge(ada, queue_id, ids, [true]);
     expect((await ada.call('update_queue_items', { ...own, by_user: true })).hint).toBe(
-      '1 judgement of your own stays: retract without by_user withdraws it.',
+      '1 judgement of your own stays: retract without by_user takes it back.',
     );
   });
 
@@ -427,7 +427,7 @@ describe.each(services)('corrections on $name', (service) => {
     await change({ note: 'Look again.' }, true);
     expect(await change({ retract: ['note'] })).toMatchObject({
       counts: { unchanged: 1 },
-      hint: '2 notes of the user stay: by_user withdraws them.',
+      hint: '2 notes of the user stay: by_user takes them back.',
     });
     expect((await change({ retract: ['note'] }, true)).counts).toEqual({ done: 1 });
     await change({ annotation_state: 'skipped' });
@@ -449,14 +449,14 @@ describe.each(services)('corrections on $name', (service) => {
     });
     expect(results[1]).not.toHaveProperty('stays');
     const offer =
-      'Your own judgements stay beside those of the user, 1 of helpful: to withdraw them, retract their fields without by_user.';
+      'Your own judgements stay beside those of the user, 1 of helpful: to take them back, retract their fields without by_user.';
     expect(hint).toBe(offer);
     expect(text).toContain('judged helpful as true');
-    const withdrawn = await ada.call('update_queue_items', {
+    const takenBack = await ada.call('update_queue_items', {
       queue_id,
       items: [{ item_id: ids[0], retract: ['helpful'] }],
     });
-    expect(withdrawn.counts).toEqual({ done: 1 });
+    expect(takenBack.counts).toEqual({ done: 1 });
     const { items: left } = await ada.call('query_queue_items', {
       queue_id,
       filter: { field: 'helpful', value: true, judged_at_least: 1 },

@@ -190,9 +190,13 @@ describe.each(services)('update_queue_items on $name', (service) => {
   });
 
   it.each([
-    [{ tone: true }, 'tone', 'The queue has no field "tone"; its fields are helpful {"type":"boolean"}, score {'],
-    [{ helpful: 'yes' }, 'helpful', '"yes" does not fit the field helpful, whose schema is {"type":"boolean"}'],
-    [{ score: 6 }, 'score', '6 does not fit the field score, whose schema is {'],
+    [
+      { tone: true },
+      'tone',
+      'The queue has no field "tone"; its fields are helpful (boolean); score (integer, 1 to 5).',
+    ],
+    [{ helpful: 'yes' }, 'helpful', '"yes" does not fit the field helpful (boolean).'],
+    [{ score: 6 }, 'score', '6 does not fit the field score (integer, 1 to 5).'],
   ])('refuses the judgement %j before writing anything, and says what is valid', async (judgements, field, message) => {
     const { queue_id, ids } = await createQueue(service, ['call-0', 'call-1']);
     const items = [

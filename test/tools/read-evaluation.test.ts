@@ -109,6 +109,7 @@ describe('read_evaluation', () => {
     ]);
     expect(rest).toEqual({ offset: 0, next_offset: 2, total: 8, now: expect.stringMatching(/^2\d{3}-.*Z$/) });
     expect(text).toContain(`run ${after} complete, evaluation quality, model org/helper, prompt "Answer {question}"`);
+    expect(text).toMatch(/, started 2\d{3}-\d\d-\d\dT\d\d:\d\d:\d\dZ, 8 predictions,/);
     expect(text).toContain('exact\t87.5% (52.9 to 97.8) of 8 passed');
     expect(text).toContain('judge.score\tmean 3.714 (3.143 to 4) of 7 (2×1 4×6), 1 without a score');
     expect(text).toContain('2 rows of 8 from offset 0. More follow: next_offset 2.');

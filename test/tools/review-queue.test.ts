@@ -119,7 +119,7 @@ describe('review_queue', () => {
       '2026-01-12T00:00:00Z',
     ]);
     expect(result.export_command).toMatch(
-      /^node dist\/heddle\.js queue export \S+ --format csv --wide --values --out judgements\.csv( --project \S+)?$/,
+      /^node dist\/heddle\.js queue export \S+ --format csv --wide --values --out Rows-judgements\.csv( --project \S+)?$/,
     );
   });
 

@@ -1,6 +1,7 @@
 import truncate from 'fast-string-truncated-width';
 import { wrapAnsi } from 'fast-wrap-ansi';
 import { parseKeepingDigits } from '../../core/json/json-numbers.ts';
+import { toSeconds } from '../../core/timestamps.ts';
 import { escapeInvisible } from '../../text/compact-table.ts';
 import { paint } from './terminal.ts';
 
@@ -144,11 +145,6 @@ function readable(name: string, text: string): string {
   } catch {
     return text;
   }
-}
-
-/** Returns a time without fractions of its second, and any other text as it is. */
-export function toSeconds(time: string): string {
-  return time.replace(/^(\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d)(?:\.\d+)?Z?$/, '$1Z');
 }
 
 function wordsOf(value: unknown): string {

@@ -8,6 +8,7 @@ import { listen } from '../../core/http/listen.ts';
 import { Refusal } from '../../core/http/refusal.ts';
 import { requestIdHeader } from '../../core/http/request-id.ts';
 import type { Log } from '../../core/log.ts';
+import { build, version } from '../../core/version.ts';
 import { jsonRpcError } from '../json-rpc.ts';
 import { watchedIn, withWatchableOnly } from '../resource-watch.ts';
 import type { ServerFactory } from '../server.ts';
@@ -43,7 +44,7 @@ export interface HttpOptions {
 /**
  * Serves MCP over Streamable HTTP at `/mcp`, in every protocol revision and without state between requests: each is
  * checked, and then served by a fresh server from `createMcpServer`, or from the factory that the guard returned for its
- * client. `/healthz` and `/readyz` tell a load balancer about the process and the service.
+ * client. `/healthz` and `/readyz` tell a load balancer about the process and the service, `/health` names the build.
  */
 export class McpHttpServer {
   readonly #options: HttpOptions;
@@ -121,6 +122,8 @@ export class McpHttpServer {
     setCorsHeaders(request, response);
     if (path === '/healthz') {
       sendText(response, 200, 'ok');
+    } else if (path === '/health') {
+      sendText(response, 200, JSON.stringify({ status: 'ok', version, build }), 'application/json');
     } else if (path === '/readyz') {
       const ready = !this.#stopping && (await this.#isReady());
       sendText(response, ready ? 200 : 503, ready ? 'ready' : 'not ready');
@@ -240,8 +243,8 @@ function sendMetadata(request: IncomingMessage, response: ServerResponse, docume
   response.end(JSON.stringify(document));
 }
 
-function sendText(response: ServerResponse, status: number, text: string): void {
-  response.writeHead(status, { 'content-type': 'text/plain', 'cache-control': 'no-store' }).end(`${text}\n`);
+function sendText(response: ServerResponse, status: number, text: string, type = 'text/plain'): void {
+  response.writeHead(status, { 'content-type': type, 'cache-control': 'no-store' }).end(`${text}\n`);
 }
 
 /** Answers a browser that asks for permission to send a request with this method; the caller sets the allowed origin. */

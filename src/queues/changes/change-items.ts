@@ -139,8 +139,8 @@ async function readTarget(
   if ('items' in target) return readListed(target.items, queue, include_feedback);
   const judged = await matchingItems(queue, target.filter, { include_feedback });
   const { judged_by, ...filter } = target.filter;
-  const withdrawsNotes = target.change.retract?.some((name) => name === notes || name === everything) ?? false;
-  if (!withdrawsNotes || !meansCaller(judged_by) || filter.field !== undefined) return judged;
+  const takesNotesBack = target.change.retract?.some((name) => name === notes || name === everything) ?? false;
+  if (!takesNotesBack || !meansCaller(judged_by) || filter.field !== undefined) return judged;
   const noted = await readNoted(filter, new Set(judged.items.map(({ call_id }) => call_id)), queue);
   return { items: [...judged.items, ...noted.items], feedback: [...judged.feedback, ...noted.feedback] };
 }
@@ -200,7 +200,7 @@ function changesByItem(changes: readonly ListedChange[], items: readonly QueueIt
   return found;
 }
 
-/** Says what stays after changes by the user, what stays after one has withdrawn all that one gave, and what nobody has judged. */
+/** Says what stays after changes by the user, what stays after one has taken back all that one gave, and what nobody has judged. */
 function describeOutcome(
   updates: readonly Update[],
   target: ChangeTarget,
@@ -212,7 +212,7 @@ function describeOutcome(
   if (staying.length > 0) {
     const inFields = [...countEach(staying.map(({ field }) => field))].map(([field, count]) => `${count} of ${field}`);
     notes.push(
-      `Your own judgements stay beside those of the user, ${inFields.join(', ')}: to withdraw them, retract their fields without by_user.`,
+      `Your own judgements stay beside those of the user, ${inFields.join(', ')}: to take them back, retract their fields without by_user.`,
     );
   }
   const ofOther = updates.flatMap((update) => update.ofOther);
@@ -220,7 +220,7 @@ function describeOutcome(
     const [whose, how] = queue.byUser ? ['of your own', 'retract without by_user'] : ['of the user', 'by_user'];
     const counts = [...countEach(ofOther)].map(([kind, count]) => pluralize(count, kind)).join(' and ');
     const [stay, them] = ofOther.length === 1 ? ['stays', 'it'] : ['stay', 'them'];
-    notes.push(`${counts} ${whose} ${stay}: ${how} withdraws ${them}.`);
+    notes.push(`${counts} ${whose} ${stay}: ${how} takes ${them} back.`);
   }
   const isReopened = isDryRun ? (update: Update) => mayReopen(update, queue) : wasReopened;
   const undone = updates.filter(

@@ -73,7 +73,7 @@ export interface Update {
   meanwhile?: string;
   /** The judgements of this client that a change by the user contradicts. */
   stays: Judgement[];
-  /** What stays of what is withdrawn, each by its kind: of the user if the client withdraws, of the client if the user does. */
+  /** What stays of what is taken back, each by its kind: of the user if the client takes back, of the client if the user does. */
   ofOther: ('judgement' | 'note')[];
   /** Fields, but those of text, that nobody has judged on an item which a change completes with other judgements. */
   unjudged: string[];
@@ -132,7 +132,7 @@ function faultsOf({ change, loc }: LocatedChange, fields: readonly QueueField[])
   const unknown = retract.find((name) => !others.includes(name));
   if (fields.length > 0 && unknown !== undefined) {
     const names = fields.map(({ name }) => name).join(', ');
-    add(`The queue has no field ${unknown}; its fields are ${names}, and note withdraws notes`, 'retract');
+    add(`The queue has no field ${unknown}; its fields are ${names}, and note takes back notes`, 'retract');
   }
   return faults;
 }

@@ -9,13 +9,13 @@ import { parseKeepingNumbers } from '../../core/json/exact-number.ts';
 import { isJsonObject } from '../../core/json/json-object.ts';
 import { JsonLimitError } from '../../core/json/parse-json.ts';
 import { normalizeTimestamp } from '../../core/timestamps.ts';
-import { toCallRow } from '../storage/call-rows.ts';
+import { millisecondsBetween, toCallRow } from '../storage/call-rows.ts';
 import type { Database, Transaction } from '../storage/database.ts';
 import type { Tables } from '../storage/database-tables.ts';
 import { newIds } from '../storage/ids.ts';
 import { inChunks, selectByIds } from '../storage/in-chunks.ts';
 import { insertRows } from '../storage/insert-rows.ts';
-import { newQueue } from '../storage/queue-rows.ts';
+import { endItems, newQueue } from '../storage/queue-rows.ts';
 import { checkArguments } from './check-arguments.ts';
 import { addFeedback, feedbackLine, feedbackMembers, type NewFeedback, type NewField } from './import-feedback.ts';
 
@@ -414,6 +414,7 @@ export async function addItems(
       call_id: item.call_id,
       call_started_at: item.call_started_at,
       call_ended_at: item.call_ended_at ?? null,
+      latency: item.call_ended_at ? millisecondsBetween(item.call_started_at, item.call_ended_at) : -1,
       call_op_name: item.call_op_name,
       call_trace_id: item.call_trace_id,
       annotation_state: item.annotation_state,
@@ -427,6 +428,8 @@ export async function addItems(
     }));
     added += await bringBack(transaction, rows);
     added += await insertRows(transaction, 'queue_items', rows, ['project_id', 'queue_id', 'call_id']);
+    const running = rows.flatMap(({ call_id, call_ended_at }) => (call_ended_at === null ? [call_id] : []));
+    await endItems(transaction, project_id, running);
     onProgress?.({ phase: 'writing', done: start + chunk.length, total: items.length });
   }
   return { added, duplicates: items.length - added };

@@ -1,10 +1,10 @@
 import { type SelectQueryBuilder, type SqlBool, sql } from 'kysely';
-import { sortColumns, type sortFields } from '../../contract/queue-items.ts';
+import { sortFields } from '../../contract/queue-items.ts';
 import { appendTo } from '../../core/append-to.ts';
 import type { Database, Transaction } from '../storage/database.ts';
 import type { Tables } from '../storage/database-tables.ts';
 import type { OrderKey } from '../storage/total-order.ts';
-import { sortValue } from './select-items.ts';
+import { withoutIndex } from './select-items.ts';
 
 type Items = SelectQueryBuilder<Tables, 'queue_items', object>;
 type Order = readonly OrderKey<(typeof sortFields)[number]>[];
@@ -61,9 +61,9 @@ export async function findPageIds(
   if (isNearEnd) ids.reverse();
   if (!numbered) return ids.map((id) => ({ id, position: null }));
   const rows = itemsOf(ids, context)
-    .select(['id', ...sortColumns])
-    .orderBy(sqlOf(order, context));
-  return numberRows(await rows.execute(), { numbered: () => numbered, precedingCount: 0 }, order, context);
+    .select(['id', ...sortFields])
+    .orderBy(sqlOf(order));
+  return numberRows(await rows.execute(), { indexed: numbered, tested: numbered, precedingCount: 0 }, order, context);
 }
 
 function itemsOf(ids: readonly string[], { transaction, database }: PageContext): Items {
@@ -77,7 +77,7 @@ const reversed = (order: Order): Order =>
 
 /** Returns whether an index has the items in an order. */
 function isOfIndex([key, ...rest]: Order): boolean {
-  return key?.column !== 'latency' && key?.direction === 'asc' && rest.length === 1 && rest[0]!.direction === 'asc';
+  return key?.direction === 'asc' && rest.length === 1 && rest[0]!.direction === 'asc';
 }
 
 /**
@@ -88,19 +88,17 @@ function isOfIndex([key, ...rest]: Order): boolean {
 async function findPart(part: Page, order: Order, context: PageContext): Promise<string[]> {
   const { items } = part;
   const [key, ...rest] = order as readonly [Order[number], ...Order];
-  // Latency is in no index of the items.
-  if (key.column === 'latency') return sortPart(part, order, context);
-  const { value, is, lower, higher } = comparisonBy(key, context);
-  const values = items.select(sql<string>`${value}`.as('value')).orderBy(sqlOf([key], context));
+  const { is, lower, higher } = comparisonBy(key);
+  const values = items.select(`${key.column} as value`).orderBy(sqlOf([key]));
   const { least, greatest } = await context.transaction
     .selectFrom(values.limit(part.limit).offset(part.offset).as('values'))
     .select(({ fn }) => [fn.min('value').as('least'), fn.max('value').as('greatest')])
     .executeTakeFirstOrThrow();
   const [first, last] = key.direction === 'asc' ? [least, greatest] : [greatest, least];
-  const hasManyOf = (bound: string) => hasMany(items.where(is('=', bound)), context);
+  const hasManyOf = (bound: Value) => hasMany(items.where(is('=', bound)), context);
   const hasManyFirst = await hasManyOf(first);
   const hasManyLast = first === last ? hasManyFirst : await hasManyOf(last);
-  const group = (bound: string) => ({ condition: is('=', bound), find: findPart, keys: rest });
+  const group = (bound: Value) => ({ condition: is('=', bound), find: findPart, keys: rest });
   const groups = [];
   if (hasManyFirst) groups.push(group(first));
   if (first !== last || !hasManyFirst) {
@@ -121,20 +119,23 @@ async function findPart(part: Page, order: Order, context: PageContext): Promise
   return found.flat();
 }
 
-async function sortPart({ items, offset, limit }: Page, order: Order, context: PageContext): Promise<string[]> {
-  return idsOf(items.orderBy(sqlOf(order, context)).limit(limit).offset(offset));
+async function sortPart({ items, offset, limit }: Page, order: Order): Promise<string[]> {
+  return idsOf(items.orderBy(sqlOf(order)).limit(limit).offset(offset));
 }
 
 async function idsOf(items: Items): Promise<string[]> {
   return (await items.select('id').execute()).map(({ id }) => id);
 }
 
-type Row = Pick<Tables['queue_items'], 'id' | (typeof sortColumns)[number]>;
+type Row = Pick<Tables['queue_items'], Order[number]['column']>;
+type Value = Row[keyof Row];
 
 /** Items among which others are numbered. */
 interface Numbered {
-  /** Returns the items, with conditions that an index serves, or in a form that leaves the index to further ones. */
-  numbered(isIndexed: boolean): Items;
+  /** The items, found with the index of their conditions. */
+  indexed: Items;
+  /** The same items, found with the index of a further condition. */
+  tested: Items;
   /** Number of items that come before all of them. */
   precedingCount: number;
 }
@@ -148,57 +149,54 @@ const maxCountedValues = 250;
  */
 async function numberRows(
   rows: readonly Row[],
-  { numbered, precedingCount }: Numbered,
+  { indexed, tested, precedingCount }: Numbered,
   order: Order,
   context: PageContext,
 ): Promise<PageId[]> {
   const [key, ...rest] = order as readonly [Order[number], ...Order];
   const { column } = key;
-  if (column === 'latency') return sortRows(rows, { numbered, precedingCount }, order, context);
-  const { is, lower, higher } = comparisonBy(key, context);
-  const groups = new Map<string, Row[]>();
+  const { is, lower, higher } = comparisonBy(key);
+  const groups = new Map<Value, Row[]>();
   for (const row of rows) appendTo(groups, row[column], row);
   const [first, last] = [rows[0]![column], rows.at(-1)![column]];
-  const between = (items: Items) => items.where(is(`${higher}=`, first)).where(is(`${lower}=`, last));
-  const isById = column === 'id';
-  if (groups.size > maxCountedValues || !(await hasMany(between(numbered(isById)), context))) {
-    const before = precedingCount + (await countItems(numbered(true).where(is(lower, first)), context));
-    return sortRows(rows, { numbered: () => between(numbered(isById)), precedingCount: before }, order, context);
+  const counted = column === 'id' ? indexed : tested;
+  // For one value, too: with an equality, SQLite would look for it in the order of the next key.
+  const between = (from: Value, to: Value) => counted.where(is(`${higher}=`, from)).where(is(`${lower}=`, to));
+  if (groups.size > maxCountedValues || !(await hasMany(between(first, last), context))) {
+    const before = precedingCount + (await countItems(indexed.where(is(lower, first)), context));
+    return sortRows(rows, between(first, last), before, order, context);
   }
-  const counted = numbered(isById);
   const found: PageId[][] = [];
   let before = precedingCount;
   let from = counted;
   for (const [value, ofValue] of groups) {
     before += await countItems(from.where(is(lower, value)), context);
     from = counted.where(is(`${higher}=`, value));
-    // An index of the conditions before is of use only where the last one leaves many.
-    const isLarge = !isById && (await hasMany(numbered(false).where(is('=', value)), context));
-    const equal = (isIndexed: boolean) =>
-      numbered(isIndexed && isLarge).where(
-        isIndexed ? is('=', value) : sql<SqlBool>`${sql.ref(`queue_items.${column}`)} || '' = ${value}`,
-      );
-    found.push(
-      isById
-        ? [{ id: value, position: before + 1 }]
-        : await numberRows(ofValue, { numbered: equal, precedingCount: before }, rest, context),
-    );
+    const equal = between(value, value);
+    if (await hasMany(equal, context)) {
+      const further = tested.where(withoutIndex(column), '=', value);
+      const numbered = { indexed: indexed.where(is('=', value)), tested: further, precedingCount: before };
+      found.push(await numberRows(ofValue, numbered, rest, context));
+    } else {
+      found.push(await sortRows(ofValue, equal, before, order, context));
+    }
   }
   return found.flat();
 }
 
 async function sortRows(
   rows: readonly Row[],
-  { numbered, precedingCount }: Numbered,
+  numbered: Items,
+  precedingCount: number,
   order: Order,
-  context: PageContext,
+  { transaction, database }: PageContext,
 ): Promise<PageId[]> {
-  const place = sql<number>`row_number() over (order by ${sqlOf(order, context)})`.as('position');
+  const place = sql<number>`row_number() over (order by ${sqlOf(order)})`.as('position');
   const ids = JSON.stringify(rows.map(({ id }) => id));
-  const found = await context.transaction
-    .selectFrom(numbered(true).select(['id', place]).as('places'))
+  const found = await transaction
+    .selectFrom(numbered.select(['id', place]).as('places'))
     .select(['id', 'position'])
-    .where(sql<boolean>`id in ${context.database.textsOf(ids)}`)
+    .where(sql<boolean>`id in ${database.textsOf(ids)}`)
     .orderBy('position')
     .execute();
   // PostgreSQL's driver returns row numbers as strings.
@@ -206,15 +204,15 @@ async function sortRows(
 }
 
 /** Returns how to compare items by the value of a key, in the direction of the key. */
-function comparisonBy({ column, direction }: Order[number], context: PageContext) {
-  const value = sortValue(column, context);
+function comparisonBy({ column, direction }: Order[number]) {
   const [lower, higher] = direction === 'asc' ? ['<', '>'] : ['>', '<'];
-  const is = (operator: string, bound: string) => sql<SqlBool>`${value} ${sql.raw(operator)} ${bound}`;
-  return { value, is, lower, higher };
+  const value = sql.ref(`queue_items.${column}`);
+  const is = (operator: string, bound: Value) => sql<SqlBool>`${value} ${sql.raw(operator)} ${bound}`;
+  return { is, lower, higher };
 }
 
-function sqlOf(order: Order, context: PageContext) {
-  return sql.join(order.map(({ column, direction }) => sql`${sortValue(column, context)} ${sql.raw(direction)}`));
+function sqlOf(order: Order) {
+  return sql.join(order.map(({ column, direction }) => sql`${sql.ref(`queue_items.${column}`)} ${sql.raw(direction)}`));
 }
 
 async function hasMany(items: Items, context: PageContext): Promise<boolean> {

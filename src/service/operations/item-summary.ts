@@ -1,5 +1,6 @@
 import { sql } from 'kysely';
 import type { ResultOf } from '../../contract/endpoints.ts';
+import { annotationStates } from '../../contract/queue-items.ts';
 import { secondsPerItem, type TimedJudgement } from '../../core/statistics/pace.ts';
 import { inByteOrder } from '../query/sort-records.ts';
 import type { RequestBudget } from '../request-budget.ts';
@@ -58,14 +59,22 @@ async function countGroups(
   const items = selectItems(transaction, target, conditions).select(['call_op_name', 'annotation_state']);
   // Without a limit, SQLite would read the whole queue in the order of the operation.
   const counted = findsByIndex(conditions) ? items.limit(Number.MAX_SAFE_INTEGER) : items;
-  const groups = await transaction
+  const operations = await transaction
     .selectFrom(counted.as('items'))
-    .select(({ fn }) => ['call_op_name', 'annotation_state', fn.countAll<number>().as('count')])
-    .groupBy(['call_op_name', 'annotation_state'])
+    .select('call_op_name')
+    // The index has the operations in order, so that only groups by state, too, would take sorting.
+    .select(({ fn }) =>
+      annotationStates.map((state) => fn.countAll<number>().filterWhere('annotation_state', '=', state).as(state)),
+    )
+    .groupBy('call_op_name')
     .limit(maxListed + 1)
     .execute();
-  // PostgreSQL's driver returns counts as strings.
-  return groups.map((group) => ({ ...group, count: Number(group.count) }));
+  return operations.flatMap(({ call_op_name, ...counts }) =>
+    annotationStates
+      // PostgreSQL's driver returns counts as strings.
+      .map((annotation_state) => ({ call_op_name, annotation_state, count: Number(counts[annotation_state]) }))
+      .filter(({ count }) => count > 0),
+  );
 }
 
 /** Returns, for conditions that exclude some calls, those without the exclusion, and those of the items that it excludes. */

@@ -6,7 +6,6 @@ import { inBatches } from '../../core/in-batches.ts';
 import { timestampOf } from '../../core/timestamps.ts';
 import { nextTurn } from '../../core/turns.ts';
 import { findCalls } from '../query/find-calls.ts';
-import { callsAbove, latencyField } from '../query/member-order.ts';
 import { SearchSize } from '../query/search-size.ts';
 import type { RequestBudget } from '../request-budget.ts';
 import type { Database, Transaction } from '../storage/database.ts';
@@ -40,15 +39,13 @@ interface FilterRequest {
 /** Rows that are read in one turn of the event loop, and their memory in bytes. */
 const rowsPerTurn = 5000;
 const bytesPerRow = 500;
-/** Maximum number of calls that are listed for their latency: of more, the items in any order soon have some. */
-const maxSlow = 20_000;
 /** Calls whose texts are searched together. */
 const callsPerSearch = 1000;
 const bytesPerId = 200;
 
 /**
  * Prepares the conditions of a filter. Those on judgements, and on texts of calls, become lists of calls, because only JavaScript
- * compares JSON and letter case alike on every engine. So does the one on latency, which has an index of the calls, if few fulfil it.
+ * compares JSON and letter case alike on every engine.
  * @throws Refusal 413 for more than the budget allows.
  */
 export async function conditionsFor(
@@ -57,17 +54,8 @@ export async function conditionsFor(
   { filter, account, budget }: FilterRequest,
 ): Promise<ItemSelection> {
   const conditions: ItemSelection = { filter: filter ?? {}, account, database, calls: [] };
-  const { text, latency_above } = conditions.filter;
+  const { text } = conditions.filter;
   if (hasJudgementConditions(conditions.filter)) await addJudgedCalls(conditions, queue, budget);
-  if (latency_above != null) {
-    const slow = { project_id: queue.project_id, field: latencyField, above: latency_above * 1000 };
-    const ids = await callsAbove(database, slow, maxSlow);
-    if (ids) {
-      budget.hold(ids.length * bytesPerId);
-      conditions.calls.push({ isWanted: true, ids: database.textsOf(JSON.stringify(ids)) });
-      conditions.filter = { ...conditions.filter, latency_above: null };
-    }
-  }
   if (text != null) {
     const ids = await callsWithText(text, conditions, queue, budget);
     conditions.calls.push({ isWanted: true, ids: database.textsOf(JSON.stringify(ids)) });
@@ -189,11 +177,11 @@ export function selectItems(transaction: Transaction, { project_id, queue_id }: 
   }
   if (call_ids?.length) items = items.where('call_id', 'in', call_ids);
   if (filter.unfinished_by_me) items = items.where((builder) => builder.not(isFinishedBy(account, builder)));
-  // With the index of start, SQLite would sort all that it finds.
-  const start = sql<string>`call_started_at || ''`;
+  // With the index of start or latency, SQLite would sort all that it finds.
+  const start = withoutIndex('call_started_at');
   if (started_after != null) items = items.where(start, '>=', timeOf(started_after));
   if (started_before != null) items = items.where(start, '<', timeOf(started_before));
-  if (latency_above != null) items = items.where(sortValue('latency', conditions), '>', latency_above * 1000);
+  if (latency_above != null) items = items.where(withoutIndex('latency'), '>', latency_above * 1000);
   if (has_error) {
     const failed = transaction.selectFrom('calls').select('id').where('exception', 'is not', null);
     items = items.where('call_id', 'in', failed.where('project_id', '=', project_id));
@@ -226,11 +214,10 @@ function timeOf(seconds: number): string {
   return timestampOf(Math.round(seconds * 1_000_000));
 }
 
-/** Returns SQL of the value by which items are sorted: a column, or the milliseconds that the call took. */
-export function sortValue(column: string, { database }: Pick<ItemSelection, 'database'>): RawBuilder<number> {
-  if (column !== 'latency') return sql`${sql.ref(`queue_items.${column}`)}`;
-  const milliseconds = sql.raw(database.memberIndexes.latency.number);
-  // A call that has not ended comes first, as the shortest, on every engine.
-  return sql`coalesce((select ${milliseconds} from calls
-    where calls.project_id = queue_items.project_id and calls.id = queue_items.call_id), -1)`;
+/** Returns SQL of a column for conditions that no index of it is to serve. */
+export function withoutIndex<Column extends keyof Tables['queue_items']>(
+  column: Column,
+): RawBuilder<Tables['queue_items'][Column]> {
+  const value = sql.ref(`queue_items.${column}`);
+  return sql`coalesce(${value}, ${value})`;
 }

@@ -9,6 +9,7 @@ import { newIds } from './ids.ts';
 import { deleteByIds, inChunks, selectByIds } from './in-chunks.ts';
 import { insertRows } from './insert-rows.ts';
 import { memoryBytesOf } from './memory-bytes.ts';
+import { endItems } from './queue-rows.ts';
 
 type IdentifiedStart = StartedCall & { id: string; trace_id: string };
 /** An end of a call, its name, or both. It waits in `early_call_ends` for the start of the call. */
@@ -76,6 +77,8 @@ async function recordEventsOf(
     else if (recorded.has(end.id)) await endCall(transaction, end);
     else if (!deleted.has(end.id) && !pendingEnds.has(end.id)) pendingEnds.set(end.id, end);
   }
+  const ended = ends.map(({ id }) => id).filter((id) => recorded.has(id));
+  await endItems(transaction, project_id, ended);
   await insertRows(transaction, 'calls', [...newCalls.values()]);
   const startedLate = [...newCalls.keys()].filter((id) => pendingChanges.has(id));
   for (const id of startedLate) await applyPendingEnd(transaction, project_id, id);

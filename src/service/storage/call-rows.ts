@@ -112,14 +112,14 @@ function deriveSummary(call: RecordedCall, recorded: unknown): unknown {
     weave: {
       ...weave,
       status: statusOf(call, summary as Members),
-      ...(ended_at && started_at && { latency_ms: latencyMs(started_at, ended_at) }),
+      ...(ended_at && started_at && { latency_ms: millisecondsBetween(started_at, ended_at) }),
       ...(call.display_name ? { display_name: call.display_name } : { trace_name: parseReference(name)?.name ?? name }),
     },
   };
 }
 
 /** Returns the whole milliseconds between two times, which have microseconds or milliseconds. */
-function latencyMs(started_at: string, ended_at: string): number {
+export function millisecondsBetween(started_at: string, ended_at: string): number {
   const [start, end] = [started_at, ended_at].map((time) => microsecondsOf(normalizeTimestamp(time) ?? time)) as [
     number,
     number,

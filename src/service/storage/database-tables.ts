@@ -47,7 +47,7 @@ function table<Columns extends Record<string, Column<unknown>>>(
   return { columns, constraints: [`primary key (${primaryKey})`, ...constraints], indexes };
 }
 
-const itemSortColumns = ['call_started_at', 'call_op_name', 'created_at', 'updated_at'];
+const itemSortColumns = ['call_started_at', 'call_op_name', 'created_at', 'updated_at', 'latency'];
 
 /** Returns the columns of an index that has the items of a queue in one of their orders. */
 function itemIndex(sortColumn: string): string {
@@ -110,6 +110,8 @@ export const tables = {
       call_id: text,
       call_started_at: text,
       call_ended_at: optionalText,
+      /** The milliseconds that the call took; -1 until it has ended. */
+      latency: double,
       call_op_name: text,
       call_trace_id: text,
       display_fields: text,
@@ -129,6 +131,7 @@ export const tables = {
       indexes: {
         ...Object.fromEntries(itemSortColumns.map((column) => [`queue_items_by_${column}`, itemIndex(column)])),
         queue_items_by_trace: '(project_id, queue_id, call_trace_id)',
+        queue_items_running: '(project_id, call_id) where call_ended_at is null',
       },
     },
   ),

@@ -1,8 +1,10 @@
 import type { ExpressionBuilder } from 'kysely';
 import { finishedStates } from '../../contract/queue-items.ts';
 import type { Queue } from '../../contract/queues.ts';
+import { millisecondsBetween } from './call-rows.ts';
 import type { Transaction } from './database.ts';
 import type { Tables } from './database-tables.ts';
+import { inChunks } from './in-chunks.ts';
 
 /** Returns the row of a queue that is created now. */
 export function newQueue({
@@ -49,6 +51,31 @@ export async function findQueue(
     .where('id', '=', queueId)
     .where('deleted_at', 'is', null)
     .executeTakeFirst();
+}
+
+/** Stores the ends of calls in those of their items that have none, in a write transaction. */
+export async function endItems(
+  transaction: Transaction,
+  project_id: string,
+  call_ids: readonly string[],
+): Promise<void> {
+  const rows = await inChunks(call_ids, (ids) =>
+    transaction
+      .selectFrom('queue_items')
+      .innerJoin('calls', (join) =>
+        join.onRef('calls.project_id', '=', 'queue_items.project_id').onRef('calls.id', '=', 'call_id'),
+      )
+      .select(['queue_items.id', 'started_at', 'ended_at'])
+      .where('queue_items.project_id', '=', project_id)
+      .where('call_id', 'in', ids)
+      .where('call_ended_at', 'is', null)
+      .where('ended_at', 'is not', null)
+      .execute(),
+  );
+  for (const { id, started_at, ended_at: call_ended_at } of rows) {
+    const end = { call_ended_at, latency: millisecondsBetween(started_at, call_ended_at!) };
+    await transaction.updateTable('queue_items').set(end).where('id', '=', id).execute();
+  }
 }
 
 /** Returns the condition that an annotator has completed or skipped an item, or that it was imported in such a state. */

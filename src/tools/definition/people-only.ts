@@ -1,10 +1,18 @@
 import { shortName } from '../../text/names.ts';
-import { type CommandTarget, queueFlags, serviceDataFlags, terminalCommand } from './terminal-command.ts';
+import {
+  type CommandTarget,
+  exportOptions,
+  queueFlags,
+  serviceDataFlags,
+  terminalCommand,
+} from './terminal-command.ts';
 
 /** What a command on a queue depends on. */
 interface QueueTarget extends CommandTarget {
   /** Id of the queue that a call names. */
   queueId?: string | undefined;
+  /** Its name, if it is known. */
+  queueName?: string;
 }
 
 /** A call that asks for something which no tool does. */
@@ -130,8 +138,8 @@ export function boardCommand(call: QueueTarget): string {
 
 /** Returns the command that saves the judgements of a queue, whose id is QUEUE if the call names none. */
 export function exportCommand(call: QueueTarget): string {
-  const form = ['--format', 'csv', '--wide', '--values', '--out', 'judgements.csv'];
-  return terminalCommand(['queue export', call.queueId ?? 'QUEUE', ...form], queueFlags, call);
+  const { queueId = 'QUEUE', queueName = queueId } = call;
+  return terminalCommand(['queue export', queueId, ...exportOptions(queueName)], queueFlags, call);
 }
 
 /** Returns the command that stores the price of a model. */

@@ -34,6 +34,16 @@ export function terminalCommand(
   return `\`${[terminal.program, command, ...[...args, ...words].map(shellWord)].join(' ')}\``;
 }
 
+/** Returns the name of a file for the judgements of a queue, which tells them from those of other queues. */
+export function judgementsFile(queue: string): string {
+  return `${queue.slice(0, 60).replaceAll(/[^\p{L}\p{N}_.-]/gu, '_')}-judgements.csv`;
+}
+
+/** Returns the options with which `queue export` saves the judgements of a queue as people read them. */
+export function exportOptions(queue: string): string[] {
+  return ['--format', 'csv', '--wide', '--values', '--out', judgementsFile(queue)];
+}
+
 /** Returns a text whose commands begin as the user types them. */
 export function withProgram(text: string, program: string): string {
   return text.replaceAll('`heddle ', `\`${program} `);

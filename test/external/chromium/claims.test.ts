@@ -16,7 +16,7 @@ const project = 'team/support';
 const queue_id = 'shared';
 let browser: Browser;
 const exportLine = expect.stringMatching(
-  /^To save the judgements as a file, run node dist\/heddle\.js queue export shared --format csv --wide --values --out judgements\.csv --base-url \S+ --project team\/support$/,
+  /^To save the judgements as a file, run node dist\/heddle\.js queue export shared --format csv --wide --values --out [Ss]hared-judgements\.csv --base-url \S+ --project team\/support$/,
 );
 
 /** Starts a service with a queue of so many items, and returns the settings of accounts by name. */
@@ -99,6 +99,7 @@ describe.skipIf(!hasChromium)('boards of several people on one queue', () => {
     await says(page, '3 items to judge.');
     const press = (name: string | RegExp) => page.getByRole('button', { name }).click();
     expect(await page.locator('.progress').innerText()).toBe('0 of 3 items finished by you; 2 opinions each');
+    expect(await page.locator('.card .state').innerText()).toBe('unstarted');
     expect(await page.locator('.rules').innerText()).toBe('Judge kindly.');
     await press('Guidelines');
     expect(await page.getByRole('button', { name: 'Previous' }).isDisabled()).toBe(true);
@@ -123,6 +124,7 @@ describe.skipIf(!hasChromium)('boards of several people on one queue', () => {
     }
     await page.locator('.over td').first().waitFor();
     expect(await page.locator('.over tbody th').allInnerTexts()).toEqual(['ada']);
+    expect((await page.locator('.over thead th').allInnerTexts())[0]).toBe('Annotator');
     expect((await page.locator('.over tbody td').allInnerTexts()).slice(0, 3)).toEqual(['2', '2', 'none shared']);
     expect(await accessibilityFindings(page)).toEqual([]);
   });

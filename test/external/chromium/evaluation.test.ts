@@ -69,7 +69,7 @@ describe.skipIf(!hasChromium)('the results of evaluations in a chat', () => {
       const cards = await textsOf(view, '.run');
       expect(cards).toHaveLength(2);
       expect(cards[0]).toMatch(
-        /^Run 1 complete Model helper Prompt Guess \{question\} Started .* Predictions 60 Tokens 600 Tokens of judges 1,200 Mean latency \S+s Id /,
+        /^Run 1 complete Model helper Prompt Guess \{question\} Started .* Predictions 60 Tokens 600 Tokens of judges 1,200 Mean latency \S+ s Id /,
       );
       expect(cards[1]).toContain('Prompt Think {question}');
       expect(await textsOf(view, 'section > h3')).toEqual(['exact', 'judge.score', 'tone.score']);

@@ -201,7 +201,7 @@ describe.skipIf(!hasChromium)('the review board as a page to read', () => {
     expect(await page.locator('.end h2').innerText()).toBe('All 5 done');
     expect(await page.locator('.end').innerText()).toContain('Your judgements are stored under');
     expect(await page.locator('.end code').innerText()).toMatch(
-      /^node dist\/heddle\.js queue export .* --out judgements\.csv/,
+      /^node dist\/heddle\.js queue export .* --out Nurse_review-judgements\.csv/,
     );
     expect(await accessibilityFindings(page)).toEqual([]);
     await page.getByRole('button', { name: 'Choose another queue' }).click();

@@ -151,9 +151,19 @@ describe('heddle demo', () => {
       '4. Create an evaluation of a dataset with two scorers.',
       '5. Count what was judged, by field and by state.',
     ]);
-    expect(screen).toContain(
-      'Judge the sample yourself, in data that stays: `node dist/heddle.js board support-triage --project demo/support`. All steps: `node dist/heddle.js demo --all`.',
-    );
+    expect(plain(screen).trim().split('\n').slice(-3)).toEqual([
+      'See all steps: node dist/heddle.js demo --all',
+      'Connect a client, which docs/connect.md names: node dist/heddle.js setup CLIENT',
+      'Judge the rest yourself: node dist/heddle.js board support-triage --project demo/support',
+    ]);
+  });
+
+  it('ends with every step with a command that opens the board', async () => {
+    const environment = emptyHome(temporaryFolder(), { HEDDLE_PROJECT: 'team/other' });
+    const { screen } = await converse(['demo', '--all'], environment, []);
+    const [, args] = /Judge the rest yourself: node dist\/heddle\.js (.*)$/.exec(plain(screen).trim())!;
+    const board = await converse(args!.split(' '), environment, [['press Ctrl-C', controlC]]);
+    expect(board.screen).toContain('The board has ended.');
   });
 
   it('removes its folder when a reader closes the pipe', async () => {

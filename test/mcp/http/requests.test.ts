@@ -151,6 +151,10 @@ describe('HTTP requests', () => {
       expect((await ask(url, { ...list, headers: { ...jsonHeaders, authorization } })).status).toBe(200);
     }
     expect(await ask(new URL('/healthz', url), { method: 'GET' })).toMatchObject({ status: 200, body: 'ok\n' });
+    expect(await ask(new URL('/health', url), { method: 'GET' })).toMatchObject({
+      status: 200,
+      body: expect.stringMatching(/^\{"status":"ok","version":"\d[^"]*","build":"source"\}\n$/),
+    });
     // The first one starts the embedded service, for which it does not wait long.
     const readiness = (): Promise<Answer> => ask(new URL('/readyz', url), { method: 'GET' });
     await expect.poll(readiness).toMatchObject({ status: 200, body: 'ready\n' });

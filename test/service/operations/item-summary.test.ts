@@ -127,7 +127,7 @@ describe('POST /annotation_queues/{queue_id}/items/summary', () => {
     expect(groups).toEqual([{ call_op_name: 'op-7', annotation_state: 'unstarted', count: 1 }]);
   });
 
-  it('creates the index of latency in a project with more than 20,000 calls', async () => {
+  it('needs no index of calls for latency, which a query of more than 20,000 calls creates', async () => {
     const slow = JSON.stringify({
       call_id: 'slow',
       call_op_name: 'op-7',
@@ -141,6 +141,9 @@ describe('POST /annotation_queues/{queue_id}/items/summary', () => {
     expect(await database.memberIndexes.list()).toEqual([]);
     const { groups } = await summary('many', { filter: { latency_above: 8 } });
     expect(groups).toEqual([{ call_op_name: 'op-7', annotation_state: 'unstarted', count: 1 }]);
+    expect(await database.memberIndexes.list()).toEqual([]);
+    const isSlow = { $gt: [{ $getField: 'summary.weave.latency_ms' }, { $literal: 8000 }] };
+    expect(bodyOf(await service.post('/calls/query_stats', { query: { $expr: isSlow } }))).toMatchObject({ count: 1 });
     expect(await database.memberIndexes.list()).toHaveLength(1);
   });
 });

@@ -268,6 +268,59 @@ describe('queryQueueItems', () => {
     expect(body).not.toHaveProperty('conditions_applied');
   });
 
+  it('finds and sorts items by the latency of calls that ended after they were added', async () => {
+    const project_id = 'p/running';
+    const started_at = '2026-01-01T00:00:00Z';
+    const start = (id: string) => ({
+      project_id,
+      id,
+      op_name: 'op',
+      started_at,
+      trace_id: 't',
+      attributes: {},
+      inputs: {},
+    });
+    const end = (id: string, ended_at: string) => ({ project_id, id, ended_at, summary: {} });
+    const send = async (path: string, body: object) =>
+      expect(await service.send('POST', path, basic, body)).toMatchObject({ status: 200 });
+    const items = async (queue: string, request: object) =>
+      (await service.query(queue, { project_id, ...request })).body.items.map(
+        ({ call_id, call_ended_at }: { call_id: string; call_ended_at: string | null }) => [call_id, call_ended_at],
+      );
+    for (const id of ['slow', 'quick', 'running', 'backwards']) await send('/call/start', { start: start(id) });
+    const { body: queue } = await service.send('POST', '/annotation_queues', basic, {
+      project_id,
+      name: 'running',
+      scorer_refs: [],
+    });
+    const call_ids = ['running', 'quick', 'slow', 'backwards'];
+    await send(`/annotation_queues/${queue.id}/items`, { project_id, call_ids, display_fields: [] });
+    const sort_by = [{ field: 'latency', direction: 'desc' }];
+    expect(await items(queue.id, { filter: { latency_above: 0 } })).toEqual([]);
+    expect(await items(queue.id, { sort_by })).toEqual(call_ids.map((id) => [id, null]));
+    await send('/call/upsert_batch', {
+      batch: [
+        { mode: 'end', req: { end: end('slow', '2026-02-01T00:00:00.0005Z') } },
+        { mode: 'end', req: { end: end('slow', '2026-03-01T00:00:00Z') } },
+        { mode: 'end', req: { end: end('backwards', '2025-12-31T23:59:59Z') } },
+      ],
+    });
+    await send('/call/end', { end: end('quick', '2026-01-01T00:00:00.250Z') });
+    const ended = [
+      ['slow', '2026-02-01T00:00:00.000500'],
+      ['quick', '2026-01-01T00:00:00.250'],
+      ['running', null],
+      ['backwards', '2025-12-31T23:59:59.000'],
+    ];
+    expect(await items(queue.id, { sort_by })).toEqual(ended);
+    expect(await items(queue.id, { sort_by, filter: { latency_above: 0.2 } })).toEqual(ended.slice(0, 2));
+    expect(await items(queue.id, { filter: { latency_above: 0.25 } })).toEqual(ended.slice(0, 1));
+    // A line that does not say when the call ended.
+    const lines = ['slow', 'running', 'quick'].map((call_id) => JSON.stringify(line(call_id)));
+    await withStore(service.data, (store) => store.importItems(lines, { projectId: project_id, queueId: 'imported' }));
+    expect(await items('imported', { sort_by })).toEqual(ended.slice(0, 3));
+  });
+
   it("returns the caller's own states, and only items that the caller has not finished", async () => {
     await load('own', [line('o1'), line('o2'), line('o3', { annotation_state: 'completed' })]);
     const { password } = await withStore(service.data, (store) => store.addUser('second', 'all'));

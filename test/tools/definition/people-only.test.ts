@@ -20,7 +20,7 @@ describe('adviceForPeople', () => {
     [
       'summarize_queue',
       { queue_id, export: 'csv' },
-      '`heddle queue export support-triage --format csv --wide --values --out judgements.csv`',
+      '`heddle queue export support-triage --format csv --wide --values --out support-triage-judgements.csv`',
     ],
     ['query_queue_items', { queue_id, filter: { assigned_to: 'ben' } }, '`heddle board support-triage`'],
     [
@@ -63,7 +63,10 @@ describe('adviceForPeople', () => {
   });
 
   it.each([
-    ['export_judgements', '`heddle queue export support-triage --format csv --wide --values --out judgements.csv`'],
+    [
+      'export_judgements',
+      '`heddle queue export support-triage --format csv --wide --values --out support-triage-judgements.csv`',
+    ],
     ['export_run', '`heddle evaluation export RUN --format csv --out rows.csv`'],
     ['export_dataset', '`heddle call read_object ARGUMENTS`'],
     ['delete_judgement', 'retract names the fields, note, or * for all'],
@@ -92,16 +95,18 @@ describe('adviceForPeople', () => {
   it('adds the project and the profile where a terminal would use others', async () => {
     const other = await call('summarize_queue', { queue_id: 'q;1', project_id: 'team/other', export: true });
     expect(other.error.hint).toContain(
-      "`heddle queue export 'q;1' --format csv --wide --values --out judgements.csv --project team/other`",
+      "`heddle queue export 'q;1' --format csv --wide --values --out q_1-judgements.csv --project team/other`",
     );
     const configured = await connect({ HEDDLE_PROJECT: 'team/support' });
-    expect(await refusalOf('export_queue', configured)).toContain('--out judgements.csv --project team/support`');
+    expect(await refusalOf('export_queue', configured)).toContain(
+      '--out support-triage-judgements.csv --project team/support`',
+    );
     expect((await configured.call('list_objects', { kind: 'backup' })).error.hint).toContain(
       '`heddle service backup FILE`',
     );
     const remote = await connect({ HEDDLE_BASE_URL: 'http://127.0.0.1:9', HEDDLE_PROJECT: 'team/support' });
     expect(await refusalOf('export_queue', remote)).toContain(
-      '--out judgements.csv --base-url http://127.0.0.1:9 --project team/support`',
+      '--out support-triage-judgements.csv --base-url http://127.0.0.1:9 --project team/support`',
     );
     expect(await refusalOf('backup', remote)).toContain('No tool and no command backs up this service');
   });

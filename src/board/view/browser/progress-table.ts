@@ -2,6 +2,7 @@ import { Component, type ComponentChild, h, type TargetedEvent } from 'preact';
 import type { SummaryTable } from '../../../queues/queue-summary.ts';
 import type { Board } from '../review/review-board.ts';
 import { describeFailure } from '../shared/describe-error.ts';
+import { scrollable } from '../shared/labels.ts';
 import { plainText } from '../shared/visible-text.ts';
 
 /** The people who have judged, or a sentence instead of them. */
@@ -12,7 +13,7 @@ interface ProgressState {
 /** People that are listed at most. */
 const maxPeople = 100;
 
-/** Shows how far each person is with the queue. It asks each time that it is opened. */
+/** Shows how far each annotator is with the queue. It asks each time that it is opened. */
 export class ProgressTable extends Component<{ board: Board }, ProgressState> {
   override state: ProgressState = { shown: '' };
 
@@ -20,7 +21,7 @@ export class ProgressTable extends Component<{ board: Board }, ProgressState> {
     const onToggle = ({ currentTarget }: TargetedEvent<HTMLDetailsElement>): void => {
       if (currentTarget.open) void this.#load(board);
     };
-    const panel = { class: 'panel', tabIndex: 0, role: 'group', 'aria-label': 'Progress of each person' };
+    const panel = scrollable('panel', 'Progress of each annotator');
     const content = typeof shown === 'string' ? h('p', {}, shown) : tableOf(shown, board);
     return h('details', { class: 'over', onToggle }, h('summary', {}, 'Team'), h('div', panel, content));
   }
@@ -40,7 +41,7 @@ export class ProgressTable extends Component<{ board: Board }, ProgressState> {
 
 /** Draws the table of summarize_queue by annotator with the columns that people ask for. */
 function tableOf({ rows, others }: SummaryTable, { state: { formats } }: Board): ComponentChild {
-  const names = ['Person', 'Items', 'Today', 'In dispute', 'Time for an item'];
+  const names = ['Annotator', 'Items', 'Today', 'In dispute', 'Time for an item'];
   const number = (value: unknown, unit = ''): string =>
     typeof value === 'number' ? `${formats.number(value)}${unit}` : '–';
   const lines = rows.map(([person, _judgements, items, today, shared, disputed, seconds]) =>

@@ -29,7 +29,7 @@ export function queueTable(board: Board, queues: readonly QueueSummary[]): Compo
       { class: 'panel' },
       h('h2', {}, 'There are no queues'),
       h('p', {}, 'A queue holds recorded calls to judge. Ask an agent to create one and to add calls to it, or run:'),
-      h('pre', { class: 'code' }, 'heddle service import FILE --queue NAME'),
+      h('pre', { class: 'code' }, 'heddle import FILE --queue NAME'),
     );
   }
   const { formats } = board.state;

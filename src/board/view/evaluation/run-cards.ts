@@ -54,7 +54,7 @@ function factsOf(run: RunWithFigures, formats: Formats): [string, string][] {
     ['Cost, USD', number(cost)],
     ['Tokens of judges', number(judge_tokens)],
     ['Cost of judges, USD', number(judge_cost)],
-    ['Mean latency', latency_seconds === undefined ? undefined : formats.seconds(latency_seconds)],
+    ['Mean latency', latency_seconds === undefined ? undefined : `${number(latency_seconds)} s`],
     ['Id', run_id],
   ];
   return facts.filter((fact): fact is [string, string] => fact[1] !== undefined);

@@ -1,6 +1,6 @@
 import { type ComponentChild, h, type TargetedEvent } from 'preact';
 import { button } from '../shared/button.ts';
-import { countOf } from '../shared/labels.ts';
+import { countOf, scrollable } from '../shared/labels.ts';
 import { statusLine } from '../shared/view.ts';
 import { plainText, visibleText } from '../shared/visible-text.ts';
 import { textView } from '../values/text-view.ts';
@@ -84,8 +84,7 @@ function barOf(board: Board, brand: ComponentChild): ComponentChild[] {
 function rules({ state: { page, formats, isGuided } }: Board): ComponentChild {
   const { guidelines } = page?.queue ?? {};
   if (!guidelines || !isGuided) return undefined;
-  const attributes = { class: 'rules', tabIndex: 0, role: 'group', 'aria-label': 'Guidelines' };
-  return h('div', attributes, textView(guidelines, { formats, foldedChars: Infinity }));
+  return h('div', scrollable('rules', 'Guidelines'), textView(guidelines, { formats, foldedChars: Infinity }));
 }
 
 function toolbar(board: Board): ComponentChild[] {
@@ -133,12 +132,11 @@ function keyboardHelp(board: Board): ComponentChild {
     h('dd', {}, what),
   ]);
   const summary = h('summary', {}, 'Keyboard');
-  const panel = { class: 'panel', tabIndex: 0, role: 'group', 'aria-label': 'Keyboard' };
   return h(
     'details',
     { class: 'over' },
     summary,
-    h('div', panel, h('label', {}, singleKeys, ' Single keys'), h('dl', {}, list)),
+    h('div', scrollable('panel', 'Keyboard'), h('label', {}, singleKeys, ' Single keys'), h('dl', {}, list)),
   );
 }
 

@@ -97,7 +97,7 @@ function isFreeText({ type, choices, schema }: FieldSummary): boolean {
 
 /** Returns whether values of a type are texts. */
 export function isText(type: string | undefined): boolean {
-  return type === 'string' || type === 'correction';
+  return type === 'text' || type === 'correction';
 }
 
 /** Returns the fields that need a value and have none, neither of the person nor among the judgements that are shown. */

@@ -2,13 +2,13 @@ import { Component, type ComponentChild, h, type TargetedEvent } from 'preact';
 import type { FieldDefinition } from '../../../queues/queue-fields.ts';
 import type { Board } from './review-board.ts';
 
-type Kind = 'boolean' | 'integer' | 'choice' | 'string';
+type Kind = 'boolean' | 'integer' | 'choice' | 'text';
 
 const kinds = new Map<Kind, string>([
   ['boolean', 'Yes or no'],
   ['integer', '1 to 5'],
   ['choice', 'One of several choices'],
-  ['string', 'Text'],
+  ['text', 'Text'],
 ]);
 
 interface FormState {

@@ -34,14 +34,6 @@ import {
   withoutDecision,
 } from './review-state.ts';
 
-/** Names of the states of an item. */
-const stateNames = new Map([
-  ['unstarted', 'not started'],
-  ['in_progress', 'in progress'],
-  ['completed', 'completed'],
-  ['skipped', 'skipped'],
-]);
-
 interface CardProps {
   card: Card;
   /** Position among the cards, from 1, and their number; -1 if more follow. */
@@ -156,7 +148,7 @@ function cardHead(
       ? []
       : lackingFields(card.item, card.draft, fields);
   const without = lacking.map(({ name }) => ` without ${plainText(name)}`).join(' and');
-  const state = `${stateNames.get(annotation_state) ?? plainText(annotation_state)}${without}`;
+  const state = `${plainText(annotation_state).replace('_', ' ')}${without}`;
   const suffix = decided === 'staged' ? 'not written yet' : decided;
   const number = formats.number(position);
   const toDo = board.state.kind === 'todo' ? ' to do' : '';

@@ -17,6 +17,11 @@ export function labelOf(value: unknown): string {
   return beginningOf(typeof value === 'string' ? value : (JSON.stringify(value) ?? ''));
 }
 
+/** Returns the attributes of a part of the page that people may have to scroll, with arrow keys too. */
+export function scrollable(className: string, label: string) {
+  return { class: className, tabIndex: 0, role: 'group', 'aria-label': label } as const;
+}
+
 /** Returns a count with its noun, like `3 items`; `formats` writes the number as the person is used to. */
 export function countOf(count: number, noun: string, formats?: Formats): string {
   return `${formats?.number(count) ?? count} ${noun}${count === 1 ? '' : 's'}`;

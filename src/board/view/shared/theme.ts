@@ -42,10 +42,6 @@ export class Formats {
     return share.toLocaleString(this.#locale, { style: 'percent', maximumFractionDigits: 2 });
   }
 
-  seconds(seconds: number): string {
-    return seconds.toLocaleString(this.#locale, { style: 'unit', unit: 'second', unitDisplay: 'narrow' });
-  }
-
   time(text: string, timeStyle: 'short' | 'medium' = 'short'): string {
     const time = new Date(text);
     if (Number.isNaN(time.getTime())) return text;

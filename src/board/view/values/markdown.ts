@@ -1,5 +1,6 @@
 import { type Node, Parser } from 'commonmark';
 import { type ComponentChild, type ComponentChildren, h } from 'preact';
+import { scrollable } from '../shared/labels.ts';
 import { visibleText } from '../shared/visible-text.ts';
 
 /**
@@ -72,8 +73,7 @@ function drawBlock(block: Node, lines: readonly string[], depth: number): Compon
 
 /** Draws code as it is written. */
 export function codeBlock(code: string): ComponentChild {
-  // People who use the keyboard scroll long lines with the arrows.
-  return h('pre', { class: 'code', tabIndex: 0, role: 'group', 'aria-label': 'Code' }, visibleText(code));
+  return h('pre', scrollable('code', 'Code'), visibleText(code));
 }
 
 function drawInlines(parent: Node, depth: number): ComponentChildren {
@@ -157,7 +157,7 @@ function tableOf({ sourcepos }: Node, lines: readonly string[]): ComponentChild 
       body.map((line) => row(cellsOf(line), 'td')),
     ),
   );
-  return h('div', { class: 'scrolled', tabIndex: 0, role: 'group', 'aria-label': 'Table' }, table);
+  return h('div', scrollable('scrolled', 'Table'), table);
 }
 
 /** Splits a line of a table at bars that no backslash precedes. */

@@ -88,8 +88,7 @@ function messageView({ role, content, parts, tool_calls, ...rest }: Message, sty
     h('p', { class: 'role' }, kind ?? plainText(role)),
     pieces,
     calls,
-    more.length > 0 &&
-      h('details', { class: 'more' }, h('summary', {}, 'Other members'), jsonView(Object.fromEntries(more), style)),
+    more.length > 0 && foldedView('Other members', jsonView(Object.fromEntries(more), style)),
   );
 }
 
@@ -102,11 +101,10 @@ function partView(part: unknown, style: ValueStyle): ComponentChild[] {
   if (type === 'tool_result') {
     const { content } = members;
     const results = (Array.isArray(content) ? content : [content]).flatMap((each) => partView(each, style));
-    return [h('div', { class: 'tool' }, h('p', { class: 'role' }, 'Tool result'), results)];
+    return [toolView('Tool result', results)];
   }
   if (typeof text === 'string') return textView(text, style);
-  if (typeof thinking === 'string')
-    return [h('details', { class: 'more' }, h('summary', {}, 'Thinking'), textView(thinking, style))];
+  if (typeof thinking === 'string') return [foldedView('Thinking', textView(thinking, style))];
   const url = typeof image_url === 'string' ? image_url : asMembers(image_url).url;
   return typeof url === 'string' ? [reference('Picture: '), ...textView(url, style)] : [jsonView(part, style)];
 }
@@ -118,12 +116,18 @@ function toolCallView(call: unknown, style: ValueStyle): ComponentChild {
   const name = called.name ?? members.name;
   const args = called.arguments ?? members.arguments ?? members.input ?? members.args;
   if (typeof name !== 'string') return jsonView(call, style);
-  return h(
-    'div',
-    { class: 'tool' },
-    h('p', { class: 'role' }, 'Calls the tool ', h('code', {}, visibleText(name))),
+  return toolView(
+    ['Calls the tool ', h('code', {}, visibleText(name))],
     args !== undefined && argumentsView(args, style),
   );
+}
+
+function toolView(title: ComponentChild, content: ComponentChild): ComponentChild {
+  return h('div', { class: 'tool' }, h('p', { class: 'role' }, title), content);
+}
+
+function foldedView(label: string, content: ComponentChild): ComponentChild {
+  return h('details', { class: 'more' }, h('summary', {}, label), content);
 }
 
 function argumentsView(args: unknown, style: ValueStyle): ComponentChild[] {

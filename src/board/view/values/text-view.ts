@@ -1,5 +1,6 @@
-import { Component, type ComponentChild, h } from 'preact';
+import { type ComponentChild, h } from 'preact';
 import { button } from '../shared/button.ts';
+import { PureComponent } from '../shared/pure-component.ts';
 import type { Formats } from '../shared/theme.ts';
 import { visibleText } from '../shared/visible-text.ts';
 import { codeBlock, markdownView } from './markdown.ts';
@@ -52,13 +53,8 @@ interface FoldedProps extends ValueStyle {
 }
 
 /** Text of which only the beginning shows until the person asks for all of it. */
-class FoldedText extends Component<FoldedProps, { isOpen: boolean }> {
+class FoldedText extends PureComponent<FoldedProps, { isOpen: boolean }> {
   override state = { isOpen: false };
-
-  override shouldComponentUpdate(next: Readonly<FoldedProps>, { isOpen }: { isOpen: boolean }): boolean {
-    const names: (keyof FoldedProps)[] = ['text', 'isRaw', 'foldedChars', 'formats'];
-    return isOpen !== this.state.isOpen || names.some((name) => next[name] !== this.props[name]);
-  }
 
   override render(props: FoldedProps, { isOpen }: { isOpen: boolean }): ComponentChild {
     const { text, formats, foldedChars } = props;

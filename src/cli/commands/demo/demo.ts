@@ -14,10 +14,13 @@ import { paint, resultWidth } from '../../terminal/terminal.ts';
 import { explain } from '../../usage/help.ts';
 import allSteps from './steps.json' with { type: 'json' };
 
-const connectStep = (program: string): string =>
-  `\nNext: connect your own client with \`${program} setup CLIENT\`; docs/connect.md names the clients.`;
-const nextSteps = (program: string): string =>
-  `\nJudge the sample yourself, in data that stays: \`${program} board support-triage --project demo/support\`. All steps: \`${program} demo --all\`.${connectStep(program)}`;
+/** Returns the commands to go on with; the last one, above the prompt, is the first to try. */
+const nextSteps = (program: string, isShort: boolean): string =>
+  [
+    ...(isShort ? [`See all steps: ${program} demo --all`] : []),
+    `Connect a client, which docs/connect.md names: ${program} setup CLIENT`,
+    `Judge the rest yourself: ${program} board support-triage --project demo/support`,
+  ].join('\n');
 
 export function addDemo(program: Command): void {
   const demo = addOutputOptions(
@@ -59,7 +62,7 @@ export function addDemo(program: Command): void {
         steps: isShort ? steps.filter((step) => step.isEssential) : steps,
         signal: stop.signal,
       });
-      if (text || isForPeople(form)) printLine(paint('bold', (isShort ? nextSteps : connectStep)(programName())));
+      if (text || isForPeople(form)) printLine(paint('bold', `\n${nextSteps(programName(), isShort)}`));
     } catch (error) {
       if (exitCode === undefined) throw error;
       if (exitCode !== 0) stderr.write('heddle: the demo was cut off; its folder is removed.\n');
@@ -103,7 +106,7 @@ async function runDemo(options: DemoOptions): Promise<void> {
       print(`The server offers ${tools.map(({ name }) => name).join(', ')}.`);
       await runSteps(client, options);
       const files = await readdir(folder);
-      print(`\nThe data folder now holds ${files.join(', ')}. It is removed again.`);
+      print(`\nThe data folder now holds ${files.join(', ')}. It is removed again; what you judge below is kept.`);
     } finally {
       await client.close();
     }

@@ -495,7 +495,7 @@ function showResults(command: Command, args: Record<string, unknown>): Promise<v
     uri: 'ui://heddle/evaluation',
     tool: 'read_evaluation',
     args,
-    noun: 'results page',
+    noun: 'page of results',
     open: true,
   });
 }

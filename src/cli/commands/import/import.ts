@@ -3,17 +3,18 @@ import { type Command, InvalidArgumentError, Option } from 'commander';
 import { objectNamePattern } from '../../../contract/references.ts';
 import type { Members } from '../../../core/json/json-object.ts';
 import { valueText } from '../../../core/json/value-text.ts';
-import { fieldSchema, fieldTypes, renderFields, summarizeField } from '../../../queues/queue-fields.ts';
+import { toSeconds } from '../../../core/timestamps.ts';
+import { fieldSchema, fieldTypes, renderTypes } from '../../../queues/queue-fields.ts';
 import { hasSampleProject, sampleProject } from '../../../runtime/runtime.ts';
 import { type CheckedImport, type ImportTarget, type NewField, readImport } from '../../../service/start-service.ts';
 import { describeSource, resolveSettings } from '../../../settings/resolve-settings.ts';
 import { cutValue, valuesAt } from '../../../text/call-values.ts';
 import { nearest, shortName } from '../../../text/names.ts';
 import { pluralize } from '../../../text/page.ts';
-import { shellWord } from '../../../tools/definition/terminal-command.ts';
+import { exportOptions, shellWord } from '../../../tools/definition/terminal-command.ts';
 import { dataFlags, withStore } from '../../access/open-store.ts';
 import { invocation, programName } from '../../invocation.ts';
-import { drawRecord, toSeconds } from '../../terminal/aligned-table.ts';
+import { drawRecord } from '../../terminal/aligned-table.ts';
 import { escapeControls, printLine, printText } from '../../terminal/print.ts';
 import { drawProgress, showProgress } from '../../terminal/progress.ts';
 import { UsageError } from '../../terminal/report-failure.ts';
@@ -200,7 +201,7 @@ function explainJudging(command: Command, { projectId, queueId }: ImportTarget):
       : `Judge them in a browser: ${program} board ${target}\n`,
   );
   stderr.write(
-    `Save the judgements: ${program} queue export ${target} --format csv --wide --values --out judgements.csv\n`,
+    `Save the judgements: ${program} queue export ${target} ${exportOptions(queueId).map(shellWord).join(' ')}\n`,
   );
   if (isUsual || isPublic) return;
   stderr.write(
@@ -233,7 +234,7 @@ function printDryRun(
     if (judged.length > 0) entries.push(['judged', judged.join(', ')]);
     printLine(`${drawRecord(entries, resultWidth())}\n`);
   }
-  const types = fields.map(({ name, field_schema: schema }) => renderFields([summarizeField({ name, schema })]));
+  const types = fields.map(({ name, field_schema: schema }) => renderTypes([{ name, schema }]));
   const judged = [...new Set(feedback.flatMap(({ judgements }) => judgements.map(({ field }) => field)))];
   const fieldNames = [...types, ...judged.filter((name) => !fields.some((field) => field.name === name))];
   printLine(`Nothing was stored. The queue ${queueId} of ${projectId} would get ${pluralize(items.length, 'item')}.`);

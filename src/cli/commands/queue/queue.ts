@@ -21,8 +21,8 @@ export function addQueue(program: Command): void {
   explain(queue, {
     examples: [
       'heddle queue list',
-      'heddle queue export support-triage > judgements.jsonl',
-      'heddle queue export support-triage --format csv --values --out judgements.csv',
+      'heddle queue export support-triage > support-triage-judgements.jsonl',
+      'heddle queue export support-triage --format csv --values --out support-triage-judgements.csv',
       'heddle queue delete support-triage',
     ],
     page: 'docs/service.md#export-back-up-and-delete',
@@ -60,8 +60,8 @@ function addExport(queue: Command): void {
     .option('--out <file>', 'file to write, in one step and readable only by you; stdout by default');
   explain(command, {
     examples: [
-      'heddle queue export support-triage > judgements.jsonl',
-      'heddle queue export support-triage --format csv --wide --values --out judgements.csv',
+      'heddle queue export support-triage > support-triage-judgements.jsonl',
+      'heddle queue export support-triage --format csv --wide --values --out support-triage-judgements.csv',
     ],
     page: 'docs/service.md#export-back-up-and-delete',
   });
