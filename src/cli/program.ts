@@ -23,6 +23,7 @@ const commands: Record<string, () => Promise<(program: Command) => void>> = {
   status: async () => (await import('./commands/status.ts')).addStatus,
   doctor: async () => (await import('./commands/doctor/doctor.ts')).addDoctor,
   evaluation: async () => (await import('./commands/evaluation/evaluation.ts')).addEvaluation,
+  price: async () => (await import('./commands/price.ts')).addPrice,
   service: async () => (await import('./commands/service/service.ts')).addService,
   queue: async () => (await import('./commands/queue/queue.ts')).addQueue,
   demo: async () => (await import('./commands/demo/demo.ts')).addDemo,
@@ -34,7 +35,7 @@ const commands: Record<string, () => Promise<(program: Command) => void>> = {
 /** The headings of the help, with the commands below each in their order. */
 const headings: Record<string, readonly string[]> = {
   'Start here:': ['demo', 'setup', 'serve'],
-  'Queues, evaluations and tools:': ['import', 'board', 'queue', 'evaluation', 'call', 'tools'],
+  'Queues, evaluations and tools:': ['import', 'board', 'queue', 'evaluation', 'price', 'call', 'tools'],
   'Your service:': ['login', 'logout', 'config', 'status', 'doctor'],
   'The embedded service:': ['service'],
   'Shell:': ['completion', 'help'],

@@ -27,9 +27,9 @@ export const inferencePath = z
   .max(1024)
   .refine((text) => !text.split('/').some((part) => /^\.{1,2}$/.test(part)), 'must not have . or .. in it');
 
-/** Returns the entries that have a name, or else those whose name differs from it in case only. */
+/** Returns the entries that have a name, or else those whose name differs from it in case only, or in spaces around it. */
 export function entriesNamed<Entry extends { name: string }>(name: string, entries: readonly Entry[]): Entry[] {
-  const alike = entries.filter((entry) => entry.name.toLowerCase() === name.toLowerCase());
+  const alike = entries.filter((entry) => entry.name.trim().toLowerCase() === name.trim().toLowerCase());
   const same = alike.filter((entry) => entry.name === name);
   return same.length > 0 ? same : alike;
 }

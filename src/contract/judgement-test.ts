@@ -72,7 +72,7 @@ function isDisputed<Tested extends TestedJudgement>(
 }
 
 /**
- * Returns a function that tells whether an annotator has a name, whatever its case: the whole name, or one that begins with what is
+ * Returns a function that tells whether an annotator has a name, whatever its case and spaces around it: the whole name, or one that begins with what is
  * before a final `*`. `me` is the caller, whom `isOwn` recognizes; without a name, everyone is meant.
  */
 export function annotatorTest<Name extends AnnotatorName>(
@@ -80,7 +80,7 @@ export function annotatorTest<Name extends AnnotatorName>(
   isOwn: (name: Name) => boolean,
 ): (name: Name) => boolean {
   if (name == null) return () => true;
-  const wanted = name.toLowerCase();
+  const wanted = name.trim().toLowerCase();
   if (wanted === 'me') return isOwn;
   if (!wanted.endsWith('*')) return ({ annotator }) => annotator.toLowerCase() === wanted;
   const beginning = wanted.slice(0, -1);

@@ -25,12 +25,14 @@ const maxExplained = 3;
 /**
  * Checks that some row has a column for each placeholder of the model's messages and of those of the judges, and the columns
  * that scorers need.
+ * @param source what has the rows, in the words of an error.
  * @throws HeddleError `invalid_arguments`, for a scorer `invalid_request`, with the nearest columns.
  */
 export async function checkPlaceholders(
   { messages, argument }: { messages: readonly unknown[]; argument: string },
   { judges, comparisons }: EvaluationScorers,
   dataset: DatasetRows,
+  source = 'the dataset',
 ): Promise<void> {
   const needs: Need[] = [
     ...needsOf({ messages, of: { argument } }),
@@ -53,13 +55,13 @@ export async function checkPlaceholders(
   if ('scorer' in first.of) {
     throw new HeddleError({
       code: 'invalid_request',
-      message: `Nothing was started: the scorer ${first.of.scorer} needs the column ${shortName(first.column)}, which the dataset does not have.`,
+      message: `Nothing was started: the scorer ${first.of.scorer} needs the column ${shortName(first.column)}, which ${source} does not have.`,
       hint: `${nearest.join(' ')} Store the scorer with another column, or add it to the dataset, and the evaluation again.`,
     });
   }
   throw templateFault(
     first.of,
-    `the dataset has no column for ${names.join(', ')}`,
+    `${source} has no column for ${names.join(', ')}`,
     `${nearest.join(' ')} Write {{ and }} for literal braces.`,
   );
 }

@@ -63,7 +63,9 @@ export function usageWords(run: RunWithFigures, formats = plainFormats): string[
     ...(cost === undefined ? [] : [`cost ${formats.number(cost)} USD`]),
     ...(judge_tokens === undefined ? [] : [`judges ${formats.number(judge_tokens)} tokens`]),
     ...(judge_cost === undefined ? [] : [`judges cost ${formats.number(judge_cost)} USD`]),
-    ...(unpriced_models === undefined ? [] : [`no price is known for ${unpriced_models.join(' and ')}`]),
+    ...(unpriced_models === undefined
+      ? []
+      : [`no price is known for ${unpriced_models.join(' and ')} (\`heddle price\` stores it)`]),
     ...(latency_seconds === undefined ? [] : [`mean latency ${formats.number(latency_seconds)} s`]),
   ];
 }

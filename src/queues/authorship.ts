@@ -12,7 +12,7 @@ export function creatorOf({ clientName, byUser }: Judge): string | undefined {
 
 /** Returns whether a name of an annotator means the caller. */
 export function meansCaller(name: string | undefined): boolean {
-  return name?.toLowerCase() === 'me';
+  return name?.trim().toLowerCase() === 'me';
 }
 
 /** Returns whether feedback was given by this client, or by the user, for this account; false until the account is known. */

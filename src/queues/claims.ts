@@ -1,19 +1,17 @@
 import type { CallParts } from '../contract/endpoints.ts';
 import { finishedStates, type QueueItem } from '../contract/queue-items.ts';
 import type { ReviewersPerItem } from '../contract/queues.ts';
-import { HeddleError, invalidArgument } from '../core/errors.ts';
-import { shortName } from '../text/names.ts';
+import { HeddleError } from '../core/errors.ts';
 import { isOwn } from './authorship.ts';
 import type { Update } from './changes/plan-updates.ts';
 import { serviceFailureOf, writeUpdates } from './changes/write-updates.ts';
 import { type ItemsFilter, wholeFilter } from './items-filter.ts';
 import { byCall, type Judgement, judgementsOf } from './judgements.ts';
-import { nearestItems, requireKnownIds, requireKnownNames, withWholeNames } from './known-names.ts';
+import { requireKnownIds, requireKnownNames, withWholeNames } from './known-names.ts';
 import { matchingItems } from './matching-items.ts';
 import { unfinishedOf } from './own-progress.ts';
 import { isByPerson } from './peoples-values.ts';
 import type { QueueAccess } from './queue-access.ts';
-import { itemsNamed } from './read-items.ts';
 import { requireQueue } from './require-queue.ts';
 
 type ClaimBody = CallParts<'claimQueueItems'>['body'];
@@ -77,23 +75,15 @@ async function claimAtService(
       as: queue.byUser ? 'person' : 'agent',
       ...request,
       filter: wholeFilter(filter, queue),
-      ...(release.length > 0 && { release: await itemIdsOf(release, queue) }),
+      ...(release.length > 0 && {
+        release: (await requireKnownIds(release, queue, 'release', 'Nothing was released or claimed')).map(
+          ({ id }) => id,
+        ),
+      }),
     },
   });
   if (claimed.items.length === 0 && request.n > 0) await requireKnownNames(filter, queue);
   return claimed;
-}
-
-/** Returns the ids of the items with these ids, or of the calls with these ids. @throws HeddleError for one that the queue does not have. */
-async function itemIdsOf(ids: readonly string[], queue: QueueAccess): Promise<string[]> {
-  const { items, unknown } = await itemsNamed(ids, queue);
-  if (unknown[0] === undefined) return items.map(({ id }) => id);
-  await requireQueue(queue.id, queue.project, queue.service);
-  throw invalidArgument('release', {
-    consequence: 'Nothing was released or claimed',
-    fault: `queue ${queue.id} has no item or call ${JSON.stringify(shortName(unknown[0]))}`,
-    hint: await nearestItems(unknown[0], queue),
-  });
 }
 
 /**
@@ -118,7 +108,7 @@ async function markItems(request: ClaimRequest, queue: QueueAccess): Promise<Cla
     wantsOpinion(item, given.get(item.call_id) ?? [], reviewers_per_item, queue),
   );
   const change = { annotation_state: 'in_progress' } as const;
-  const none = { feedback: [], purge: [], stays: [], unjudged: [] };
+  const none = { feedback: [], purge: [], stays: [], ofOther: [], unjudged: [] };
   const updates = free.slice(0, n).map((item): Update => ({ item, change, ...none, wrote: false }));
   await writeUpdates(updates, queue, () => {});
   const failure = updates.map(serviceFailureOf).find((each) => each !== undefined);
@@ -126,7 +116,7 @@ async function markItems(request: ClaimRequest, queue: QueueAccess): Promise<Cla
   if (failure && marked.length === 0) throw failure;
   return {
     items: marked.map(({ item }) => ({ ...item, annotation_state: 'in_progress' })),
-    hint: markingHint,
+    ...(marked.length > 0 && { hint: markingHint }),
   };
 }
 

@@ -88,8 +88,10 @@ export async function rowsOfQueue(
   }
   const columns = mapped ?? defaultColumns(items);
   const judgements = judgementsOf(feedback);
-  for (const [, source] of columns) {
-    if (source.from === 'judgement') await requireField(source.field, judgements, queue);
+  for (const [column, source] of columns) {
+    if (source.from === 'judgement') {
+      await requireField(source.field, judgements, queue, ['from_queue', 'map', column]);
+    }
   }
   if (meansCaller(expected)) learnAccount(judgements, await context.service.accountTag(), queue);
   const annotated = new AnnotatedValues(feedback, filter, expected, queue);

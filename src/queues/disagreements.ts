@@ -74,7 +74,8 @@ function disagreementsInField(judged: readonly JudgedItem[]): Found[] {
   });
 }
 
-function rangeOf(numbers: readonly number[]): number {
+/** Returns the difference of the largest and the smallest number. */
+export function rangeOf(numbers: readonly number[]): number {
   let [min, max] = [Number.POSITIVE_INFINITY, Number.NEGATIVE_INFINITY];
   for (const number of numbers) {
     min = Math.min(min, number);
@@ -84,7 +85,7 @@ function rangeOf(numbers: readonly number[]): number {
 }
 
 /** Returns the share of the pairs that differ, from the uses of each value. */
-function shareOfPairs(uses: readonly number[]): number {
+export function shareOfPairs(uses: readonly number[]): number {
   const pairs = (count: number): number => count * (count - 1);
   const total = uses.reduce((sum, count) => sum + count, 0);
   return 1 - uses.reduce((sum, count) => sum + pairs(count), 0) / pairs(total);

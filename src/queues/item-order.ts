@@ -5,6 +5,7 @@ import { canonicalJson } from '../core/json/canonical-json.ts';
 import { ownMember } from '../core/json/member-at.ts';
 import { countEach } from '../core/statistics/count-each.ts';
 import { latencyMs } from './call-conditions.ts';
+import { rangeOf, shareOfPairs } from './disagreements.ts';
 import { byCall, type Judgement, judgementsOf, latestJudgements } from './judgements.ts';
 import type { ItemsWithFeedback } from './read-items.ts';
 
@@ -34,12 +35,12 @@ export function sortItems({ items, feedback }: ItemsWithFeedback, keys: readonly
 function disagreementsOf(judgements: readonly Judgement[]): Map<string, number> {
   const latest = latestJudgements(judgements);
   const ranges = new Map<string, number>();
-  for (const [field, given] of byField(latest)) ranges.set(field, rangeOf(given));
+  for (const [field, given] of byField(latest)) ranges.set(field, rangeOfValues(given));
   const found = new Map<string, number>();
   for (const [callId, ofCall] of byCall(latest)) {
     const shares = [...byField(ofCall)].map(([field, given]) => {
       const range = ranges.get(field)!;
-      return Number.isNaN(range) ? shareOfDifferingPairs(given) : rangeOf(given) / (range || 1);
+      return Number.isNaN(range) ? shareOfDifferingPairs(given) : rangeOfValues(given) / (range || 1);
     });
     found.set(callId, Math.max(...shares));
   }
@@ -53,20 +54,11 @@ function byField(judgements: readonly Judgement[]): Map<string, Judgement[]> {
 }
 
 /** Returns the difference of the largest and the smallest number; NaN if not all values are numbers. */
-function rangeOf(judgements: readonly Judgement[]): number {
-  let [min, max] = [Number.POSITIVE_INFINITY, Number.NEGATIVE_INFINITY];
-  for (const { value } of judgements) {
-    if (typeof value !== 'number') return Number.NaN;
-    min = Math.min(min, value);
-    max = Math.max(max, value);
-  }
-  return max - min;
+function rangeOfValues(judgements: readonly Judgement[]): number {
+  return rangeOf(judgements.map(({ value }) => (typeof value === 'number' ? value : Number.NaN)));
 }
 
 function shareOfDifferingPairs(judgements: readonly Judgement[]): number {
-  const count = judgements.length;
-  if (count < 2) return 0;
-  const same = countEach(judgements.map(({ value }) => canonicalJson(value)));
-  const pairs = [...same.values()].reduce((sum, times) => sum + times * (times - 1), 0);
-  return 1 - pairs / (count * (count - 1));
+  const uses = countEach(judgements.map(({ value }) => canonicalJson(value)));
+  return judgements.length < 2 ? 0 : shareOfPairs([...uses.values()]);
 }

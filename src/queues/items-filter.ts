@@ -8,7 +8,7 @@ import {
 import { judgementConditions, latestSecond, queueItemsFilter } from '../contract/queue-items.ts';
 import { shapeWithoutNull } from '../contract/shape-without-null.ts';
 import { HeddleError } from '../core/errors.ts';
-import { secondsOf, timeArgument } from '../records/time-argument.ts';
+import { requireTimeRange, secondsOf, timeArgument } from '../records/time-argument.ts';
 import { creatorOf, isOwn, isSame, learnAccount, meansCaller } from './authorship.ts';
 import { byCall, type Judgement, latestJudgements } from './judgements.ts';
 import type { QueueAccess } from './queue-access.ts';
@@ -30,8 +30,9 @@ export const itemsFilter = z.strictObject({
 });
 export type ItemsFilter = z.output<typeof itemsFilter>;
 
-/** Returns the conditions for a service, besides those on judgements. */
+/** Returns the conditions for a service, besides those on judgements. @throws HeddleError for a time range without a time in it. */
 export function serviceFilter(filter: ItemsFilter): NonNullable<ItemQuery['filter']> {
+  requireTimeRange(filter);
   const { started_after, started_before, ...rest } = filter;
   const onCalls = Object.fromEntries(
     Object.entries(rest).filter(([member]) => !Object.hasOwn(judgementConditions.shape, member)),

@@ -15,6 +15,8 @@ import { readSummarized } from './summarized-items.ts';
 
 /** Annotators of one account that an error names. */
 const maxNamed = 5;
+/** Unknown ids that an error names. */
+const maxNamedIds = 10;
 /** Items among which the nearest are looked for. */
 const maxCandidates = 1000;
 
@@ -37,10 +39,10 @@ export async function requireKnownNames(filter: ItemsFilter, queue: QueueAccess,
   const { items, judgements } = await readSummarized(queue, {}, { judgements: (judged_by ?? field) !== undefined });
   if (items.length === 0) await requireQueue(queue.id, queue.project, queue.service);
   const operations = [...new Set(items.map((item) => item.call_op_name))];
-  if (call_op_name !== undefined && operations.length > 0 && !operations.includes(call_op_name)) {
+  if (call_op_name !== undefined && !operations.includes(call_op_name)) {
     throw invalidArgument(['filter', 'call_op_name'], {
       fault: `Queue ${queue.id} has no call of the operation ${JSON.stringify(shortName(call_op_name))}`,
-      hint: nearestSentence('operations', call_op_name, operations),
+      hint: nearestSentence('operations', call_op_name, operations) || 'The queue is empty.',
     });
   }
   if (field !== undefined) {
@@ -50,18 +52,26 @@ export async function requireKnownNames(filter: ItemsFilter, queue: QueueAccess,
   if (judged_by !== undefined) requireAnnotator(judged_by, judgements, queue);
 }
 
-/** Throws `invalid_arguments` with the nearest ones for an id of no item and no call of the queue; `path` is where the call has it. */
+/**
+ * Returns the items with these ids, or those of the calls with these ids.
+ * @param path where the call has the ids.
+ * @throws HeddleError `invalid_arguments` for ids of no item and no call of the queue, with the nearest to the first of them.
+ */
 export async function requireKnownIds(
   ids: readonly string[],
   queue: QueueAccess,
   path: string | readonly string[] = ['filter', 'ids'],
-): Promise<void> {
-  const [unknown] = (await itemsNamed(ids, queue)).unknown;
-  if (unknown === undefined) return;
+  consequence?: string,
+): Promise<QueueItem[]> {
+  const { items, unknown } = await itemsNamed(ids, queue);
+  if (unknown[0] === undefined) return items;
   await requireQueue(queue.id, queue.project, queue.service);
+  const named = unknown.slice(0, maxNamedIds).map((id) => JSON.stringify(shortName(id)));
+  const more = unknown.length > maxNamedIds ? ` and ${unknown.length - maxNamedIds} more` : '';
   throw invalidArgument(path, {
-    fault: `Queue ${queue.id} has no item or call ${JSON.stringify(shortName(unknown))}`,
-    hint: await nearestItems(unknown, queue),
+    ...(consequence !== undefined && { consequence }),
+    fault: `${consequence === undefined ? 'Q' : 'q'}ueue ${queue.id} has no item or call ${named.join(', ')}${more}`,
+    hint: await nearestItems(unknown[0], queue),
   });
 }
 

@@ -21,7 +21,7 @@ export function requireAnnotators(
   const own = queue && judgements.find((judgement) => isOwn(judgement, queue));
   return new Set(
     names.map((name) => {
-      const annotator = meansCaller(name) && own ? own.annotator : known.get(name.toLowerCase());
+      const annotator = meansCaller(name) && own ? own.annotator : known.get(name.trim().toLowerCase());
       if (annotator !== undefined) return annotator;
       const isCaller = queue !== undefined && meansCaller(name);
       const account = queue?.service.facts.userId;

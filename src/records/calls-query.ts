@@ -2,10 +2,9 @@ import * as z from 'zod';
 import type { ServiceClient } from '../client/service-client.ts';
 import { withFallback } from '../client/with-fallback.ts';
 import type { BodyOf } from '../contract/endpoints.ts';
-import { invalidArgument } from '../core/errors.ts';
 import { pluralize } from '../text/page.ts';
 import { evaluationTraces } from './evaluation-traces.ts';
-import { secondsOf, timeArgument } from './time-argument.ts';
+import { requireTimeRange, secondsOf, timeArgument } from './time-argument.ts';
 
 /** Argument that selects recorded calls; a call must match every member. */
 export const callsFilterArgument = z.strictObject({
@@ -42,13 +41,7 @@ export async function selectCalls(
   project_id: string,
   service: ServiceClient,
 ): Promise<SelectedCalls> {
-  const { started_after: after, started_before: before } = filter;
-  if (after !== undefined && before !== undefined && secondsOf(after) >= secondsOf(before)) {
-    throw invalidArgument(['filter', 'started_after'], {
-      fault: 'No call can match: started_after is not earlier than started_before',
-      hint: 'Exchange their values, or leave one out.',
-    });
-  }
+  requireTimeRange(filter);
   const matching = callsQuery(filter);
   if (filter.include_evaluations || filter.trace_id !== undefined) return { matching };
   const { traces, warning } = await evaluationTraces(project_id, service);

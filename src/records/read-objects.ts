@@ -39,7 +39,7 @@ export async function readNamedVersion(
   if (reference) return ['object', 'op'].includes(reference.kind) ? readVersion(reference, service) : undefined;
   if (text.includes('://')) return undefined;
   // SDKs keep the case of a name; the service does not.
-  for (const id of new Set([text, objectIdOf(text)])) {
+  for (const id of new Set([text, objectIdOf(text.trim())])) {
     const named = parseReference(objectReference(project_id, id, 'latest'));
     const version = named && (await readVersion(named, service));
     if (version) return version;

@@ -1,4 +1,5 @@
 import * as z from 'zod';
+import { invalidArgument } from '../core/errors.ts';
 
 const secondsPerUnit = new Map([
   ['m', 60],
@@ -11,6 +12,16 @@ const secondsPerUnit = new Map([
 export const timeArgument = z.string().refine((text) => !Number.isNaN(secondsOf(text)), {
   message: 'must be a date or time like 2026-01-31 or 2026-01-31T09:00:00Z, or a time ago like 24h or 7d',
 });
+
+/** @throws HeddleError `invalid_arguments` for a filter whose time range has no time in it. */
+export function requireTimeRange(filter: { started_after?: string; started_before?: string }): void {
+  const { started_after: after, started_before: before } = filter;
+  if (after === undefined || before === undefined || secondsOf(after) < secondsOf(before)) return;
+  throw invalidArgument(['filter', 'started_after'], {
+    fault: 'No call can match: started_after is not earlier than started_before',
+    hint: 'Exchange their values, or leave one out.',
+  });
+}
 
 /** Returns the seconds since 1970 of a time, in UTC if it names no zone; NaN for any other text. */
 export function secondsOf(text: string): number {

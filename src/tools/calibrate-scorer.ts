@@ -3,13 +3,14 @@ import type { ServiceClient } from '../client/service-client.ts';
 import { parseReference } from '../contract/references.ts';
 import type { RunnableScorer } from '../contract/scorers.ts';
 import { HeddleError, invalidArgument } from '../core/errors.ts';
-import { isJsonObject } from '../core/json/json-object.ts';
+import { isJsonObject, objectOrEmpty } from '../core/json/json-object.ts';
 import { fitsSchema } from '../core/json/json-schema.ts';
 import { ownMember } from '../core/json/member-at.ts';
 import { commonestOf } from '../core/statistics/count-each.ts';
 import { rounded } from '../core/statistics/rounded.ts';
 import { judgeSentence, storeCalibration } from '../evaluations/calibrations.ts';
-import { modelsOf, readScorersOf } from '../evaluations/evaluation-plan.ts';
+import { checkPlaceholders } from '../evaluations/check-placeholders.ts';
+import { type EvaluationScorers, modelsOf, readScorersOf } from '../evaluations/evaluation-plan.ts';
 import { findScorer } from '../evaluations/find-scorers.ts';
 import { cancellingRun, followRun, lookUntil, timeLimitOf } from '../evaluations/follow-run.ts';
 import {
@@ -26,10 +27,12 @@ import {
 } from '../evaluations/judge-calibration.ts';
 import { readJudgeScores } from '../evaluations/judge-scores.ts';
 import { readRunResults } from '../evaluations/read-run-results.ts';
+import { learnAccount, meansCaller } from '../queues/authorship.ts';
 import { judgementsOf } from '../queues/judgements.ts';
 import { type PeoplesValue, peoplesValues } from '../queues/peoples-values.ts';
 import { guidelinesVersion } from '../queues/queue-fields.ts';
 import { readAllItems } from '../queues/read-items.ts';
+import { requireAnnotators } from '../queues/require-annotators.ts';
 import { requireField } from '../queues/require-field.ts';
 import { requireQueue } from '../queues/require-queue.ts';
 import { readCalls } from '../records/read-calls.ts';
@@ -47,6 +50,8 @@ const maxListed = 20;
 const maxChars = 300;
 /** Calls below which the figures say little. */
 const fewCalls = 50;
+/** Calls among which the inputs for a judge are looked for. */
+const maxRead = 500;
 /** Time without a new score after which none is expected at a service without runs. */
 const maxIdleMs = 30_000;
 
@@ -106,7 +111,7 @@ Example: {"scorer":"Helpful","queue_id":"support-triage","field":"helpful"}`,
   output,
 
   async run(
-    { scorer, queue_id, field, expected, held_out, dry_run, confirm = false, ...query },
+    { scorer, queue_id, field, expected: given, held_out, dry_run, confirm = false, ...query },
     context,
   ): Promise<Calibrated> {
     const project = projectOf(query, context);
@@ -114,7 +119,8 @@ Example: {"scorer":"Helpful","queue_id":"support-triage","field":"helpful"}`,
     const guidelines = guidelinesVersion(await requireQueue(queue_id, project, service));
     const found = await findScorer(scorer, project, service);
     const { reference, scorer: runnable } = found;
-    const { values, undecided } = await readPeoplesValues({ queue_id, field, expected }, project, context);
+    const people = await readPeoplesValues({ queue_id, field, expected: given }, project, context);
+    const { values, undecided, expected } = people;
     const callIds = [...values.keys()];
     const isMeasured = (callId: string): boolean => isHeldOut(callId, held_out);
     const heldOut = callIds.filter(isMeasured).length;
@@ -123,16 +129,18 @@ Example: {"scorer":"Helpful","queue_id":"support-triage","field":"helpful"}`,
     if (runnable) requireCommonValues(runnable, [...values.values()]);
     const kept = await readJudgeScores(reference, callIds, project, service);
     const missing = callIds.filter((id) => !kept.has(id));
-    const judges = runnable ? (await readScorersOf([reference], service)).judges : [];
+    const parts = await readScorersOf(runnable ? [reference] : [], service);
+    const { judges } = parts;
+    await requireColumns(parts, missing, project, service);
     const requests = missing.length * judges.length;
     const models = requests === 0 ? [] : modelsOf(judges);
     const unlisted = await checkModels(models, { consequence: 'Nothing was asked', confirm }, context);
     const facts = { scorer_ref: reference, judge_requests: requests, ...(kept.size > 0 && { kept: kept.size }) };
-    const warnings = warningsOf(values, heldOut, undecided, guidelines);
+    const warnings = warningsOf(people, heldOut, guidelines);
     if (unlisted !== undefined) warnings.push(unlisted);
     if (dry_run) {
-      const parts = { held_out: { n: heldOut }, tuning: { n: callIds.length - heldOut } };
-      return { status: 'dry_run', ...facts, ...parts, ...(warnings.length > 0 && { warnings }) };
+      const sizes = { held_out: { n: heldOut }, tuning: { n: callIds.length - heldOut } };
+      return { status: 'dry_run', ...facts, ...sizes, ...(warnings.length > 0 && { warnings }) };
     }
     if (!confirm && requests > maxUnconfirmedRequests) {
       requireConsent(
@@ -223,18 +231,39 @@ function nameOf(reference: string): string {
   return cell(parseReference(reference)?.name ?? reference);
 }
 
-/** Reads what people said of the calls of a queue in a field. @throws HeddleError for a field that it does not have. */
+/** The values of people, and the name of the one whose they are where `expected` is one. */
+type ExpectedValues = ReturnType<typeof peoplesValues> & { expected: string };
+
+/** Reads what people said of the calls of a queue in a field; `me` is the user. @throws HeddleError for a field that it does not have. */
 async function readPeoplesValues(
-  { queue_id, field, expected }: { queue_id: string; field: string; expected: string },
+  { queue_id, field, expected: given }: { queue_id: string; field: string; expected: string },
   project: string,
   context: ToolContext,
-): Promise<ReturnType<typeof peoplesValues>> {
-  const queue = { ...context, id: queue_id, project };
+): Promise<ExpectedValues> {
+  const queue = { ...context, id: queue_id, project, byUser: true };
   const { items, feedback } = await readAllItems(queue, { include_feedback: true });
-  await requireField(field, judgementsOf(feedback), queue, 'field');
+  const judgements = judgementsOf(feedback);
+  await requireField(field, judgements, queue, 'field');
+  if (meansCaller(given)) learnAccount(judgements, await queue.service.accountTag(), queue);
+  const [expected = given] = meansCaller(given) ? requireAnnotators([given], judgements, 'expected', queue) : [];
   const { values: all, undecided } = peoplesValues(feedback, field, expected);
   const values = new Map(items.flatMap(({ call_id: id }) => (all.has(id) ? [[id, all.get(id)!] as const] : [])));
-  return { values, undecided };
+  return { values, undecided, expected };
+}
+
+/** Requires that some call has the inputs that a judge is asked with. @throws HeddleError before anything is asked. */
+async function requireColumns(
+  scorers: EvaluationScorers,
+  callIds: readonly string[],
+  project: string,
+  service: ServiceClient,
+): Promise<void> {
+  const items = callIds.slice(0, maxRead).map((call_id) => ({ call_id, display_fields: ['inputs'] }));
+  const calls = [...(await readCalls(items, project, service)).values()];
+  const rows = calls.flatMap((call) => (call instanceof HeddleError ? [] : [objectOrEmpty(call.inputs)]));
+  if (rows.length === 0) return;
+  const dataset = { reference: '', count: rows.length, sample: rows, read: async () => rows };
+  await checkPlaceholders({ messages: [], argument: 'scorer' }, scorers, dataset, 'the queue');
 }
 
 function stillRunning(run_id: string | undefined): Pick<Calibrated, 'status' | 'run_id' | 'next'> {
@@ -365,16 +394,16 @@ function tuningPart(
 }
 
 function warningsOf(
-  values: ReadonlyMap<string, PeoplesValue>,
+  { values, undecided, expected }: ExpectedValues,
   heldOut: number,
-  undecided: number,
   guidelines: string | undefined,
 ): string[] {
   const isOlder = ({ guidelines: followed }: PeoplesValue): boolean =>
     followed !== undefined && followed !== guidelines;
+  const whose = expected === 'gold' ? 'No call has gold for the field' : 'No person has judged the field';
   const older = [...values.values()].filter(isOlder).length;
   return [
-    ...(values.size === 0 ? ['No person has judged the field; opinions of agents do not count.'] : []),
+    ...(values.size === 0 ? [`${whose}; opinions of agents do not count.`] : []),
     ...(heldOut < fewCalls ? [`Only ${pluralize(heldOut, 'call')} held out: the intervals are wide.`] : []),
     ...(undecided > 0 ? [`${pluralize(undecided, 'call')} left out: no value has a majority. Gold settles that.`] : []),
     ...(older > 0 ? [`${pluralize(older, 'call')} judged by earlier guidelines.`] : []),

@@ -229,7 +229,9 @@ async function checkSortValues(
 function renderTotals({ operations, partial, unpriced_models, ...sums }: ShownTotals, notes: string): string {
   const facts = Object.entries(sums).map(([name, value]) => `${name} ${value}${name === 'cost' ? ' USD' : ''}`);
   const of = partial === undefined ? '' : ` (of ${partial})`;
-  const unpriced = unpriced_models ? ` No price is known for ${unpriced_models.map(cell).join(', ')}.` : '';
+  const unpriced = unpriced_models
+    ? ` No price is known for ${unpriced_models.map(cell).join(', ')} (\`heddle price\` stores it).`
+    : '';
   const summary = `Totals${of}: ${facts.join(', ')}.${unpriced}${notes}`;
   return operations.length === 0
     ? summary

@@ -2,7 +2,7 @@ import * as z from 'zod';
 import { queryQueueItemsRequest, queueItem, sortFields } from '../contract/queue-items.ts';
 import { shapeWithoutNull } from '../contract/shape-without-null.ts';
 import { sortKey } from '../contract/sort-keys.ts';
-import { countEach } from '../core/statistics/count-each.ts';
+import { commonestOf, countEach } from '../core/statistics/count-each.ts';
 import { type GivenFeedback, givenFeedback, judgementLine, valueLine } from '../queues/given-feedback.ts';
 import {
   type ItemWithValues,
@@ -55,7 +55,7 @@ const input = z.strictObject({
 
 const output = z.object({
   items: z.array(z.record(z.string(), z.unknown())),
-  common: z.record(z.string(), z.unknown()).optional().describe('Members that are the same in every item.'),
+  common: z.record(z.string(), z.unknown()).optional().describe('Members of each item that has no other.'),
   ...pageMembers,
   state_counts: z.record(z.string(), z.int()).describe('Number of items on this page by annotation_state.'),
   as_of: z
@@ -76,7 +76,7 @@ type ItemPage = z.output<typeof output>;
 
 const defaultFields = ['position_in_queue', 'call_op_name', 'call_started_at', 'call_id'];
 /** Who reads judgements needs less of the items. */
-const defaultFieldsWithJudgements = ['position_in_queue', 'call_op_name'];
+const defaultFieldsWithJudgements = ['position_in_queue'];
 /** Members that were asked for by an argument of their own, and who alone may claim an item. */
 const addedFields = ['call_values', 'call_error', 'exception', 'judgements', 'gold', 'assignees'];
 const feedbackFields = ['notes', 'judged_at', 'guidelines', 'gold_reasons', 'gold_by'];
@@ -114,10 +114,12 @@ Example: {"queue_id":"support-triage","filter":{"annotation_states":["unstarted"
     const judged = given
       ? withValues.map((item): Item => ({ ...item, judgements: {}, ...given.get(item.call_id) }))
       : withValues;
-    const defaults = include_judgements && !args.filter?.ids ? defaultFieldsWithJudgements : defaultFields;
+    const isShort = include_judgements && !args.filter?.ids;
+    const defaults = isShort ? defaultFieldsWithJudgements : defaultFields;
     const known = [...Object.keys(queueItem.shape), ...(include_judgements ? feedbackFields : [])];
+    const shown = showRows(judged, { ...itemFields, fields: args.fields, defaults, known });
     return {
-      ...itemPage(showRows(judged, { ...itemFields, fields: args.fields, defaults, known }), offset, hasMore),
+      ...itemPage(isShort && !args.fields ? withUsualState(shown) : shown, offset, hasMore),
       as_of,
       ...(found && { matching: found.matching, items_read: found.itemsRead }),
     };
@@ -137,8 +139,11 @@ Example: {"queue_id":"support-triage","filter":{"annotation_states":["unstarted"
         ? ''
         : ` ${matching} match; the service does not apply this filter or order, so each page reads all items: ${items_read}.`;
     const summary = `${pluralize(items.length, 'item')} from offset ${offset} (${states.join(', ')}).${asOf}${read}`;
-    const rows = items.map((item) => toItemRow(withLines(item), common));
-    return renderPage(summary, rows, itemColumns, next_offset, common && toItemRow(withLines(common)));
+    const { annotation_state, ...others } = common ?? {};
+    const isMixed = items.some((item) => item.annotation_state !== undefined);
+    const shared = common && isMixed ? others : common;
+    const rows = items.map((item) => toItemRow(withLines(isMixed ? { annotation_state, ...item } : item), shared));
+    return renderPage(summary, rows, itemColumns, next_offset, shared && toItemRow(withLines(shared)));
   },
 
   shrink(page, share) {
@@ -172,6 +177,16 @@ function withLines(members: Record<string, unknown>): Record<string, unknown> {
 
 function itemPage(shown: ShownRows, offset: number, hasMore: boolean): ItemPage {
   return { ...shown, ...pagePosition(offset, shown.items.length, hasMore), state_counts: stateCounts(shown) };
+}
+
+/** States the most frequent state once, so that only the items in another one have theirs. */
+function withUsualState({ items, common }: ShownRows): ShownRows {
+  const usual = commonestOf(items.flatMap(({ annotation_state }) => annotation_state ?? []));
+  if (usual === undefined || items.length === 1) return { items, ...(common && { common }) };
+  const shown = items.map(({ annotation_state, ...item }) =>
+    annotation_state === usual ? item : { annotation_state, ...item },
+  );
+  return { items: shown, common: { ...common, annotation_state: usual } };
 }
 
 function stateCounts({ items, common }: ShownRows): Record<string, number> {

@@ -63,7 +63,7 @@ const output = z.object({
     ),
   fields: fieldSummaries,
   can_write: z.boolean().describe('False where this server offers no tool that judges.'),
-  filter: reviewFilter,
+  filter: reviewFilter.optional().describe('Absent without limit if it is long.'),
   items: z
     .array(
       z.object({
@@ -98,8 +98,9 @@ const output = z.object({
   hint: z.string(),
 });
 
-/** The result of review_queue: a page of a queue, with what is needed to judge its items. */
-export type Review = z.output<typeof output>;
+type Result = z.output<typeof output>;
+/** The result of review_queue with a limit: a page of a queue, with what is needed to judge its items. */
+export type Review = Result & { filter: ReviewFilter };
 /** An item of the board. */
 export type ReviewedItem = Review['items'][number];
 
@@ -109,7 +110,7 @@ const toDo: ReviewFilter = { unfinished_by_me: true };
 
 /** Length at which a value is cut for a person who judges it. */
 const maxValueChars = 4000;
-/** Length at which guidelines and fields are cut for a model that shows the board. */
+/** Length at which guidelines and fields are cut, and a filter is left out, for a model that shows the board. */
 const maxShortChars = 200;
 
 export const reviewQueueTool = defineTool({
@@ -124,7 +125,7 @@ Example: {"queue_id":"support-triage"}`,
   input,
   output,
 
-  async run(args, callContext): Promise<Review> {
+  async run(args, callContext): Promise<Result> {
     // The board is the user's, and so are the judgements on it.
     const context = { ...callContext, byUser: true };
     const { service, terminal } = context;
@@ -141,7 +142,7 @@ Example: {"queue_id":"support-triage"}`,
       limit === undefined
         ? { items: [], hasMore: false, as_of: service.facts.now() }
         : await readPage({ ...query, limit }, access);
-    const matching = limit === undefined && args.filter ? await countReviewed(args.filter, query, access) : undefined;
+    const counted = limit === undefined && args.filter ? await countReviewed(args.filter, query, access) : undefined;
     const { queue, stats } = await requireQueueWithStats(queue_id, project, service);
     const callIds = page.items.map(({ call_id }) => call_id);
     const [fields = []] = limit === undefined ? [] : await readFieldsOfQueues([queue], context.service);
@@ -173,6 +174,9 @@ Example: {"queue_id":"support-triage"}`,
       return id === queue_id && (wantsOne || (states.get(callId) === 'completed' && (hasJudged || isOfAccount)));
     });
     const given = givenFeedback(shown, {}, access);
+    const settled = counted?.settled
+      ? `Annotators differ on ${pluralize(counted.settled, 'other item')} too, where gold settles it or in free text. `
+      : '';
     const target = { terminal, project: context.project, calledProject: project, queueId: queue_id, queueName: name };
     return {
       queue: {
@@ -188,7 +192,7 @@ Example: {"queue_id":"support-triage"}`,
       },
       ...(fields.length > 0 && { fields: fields.map(summarizeField) }),
       can_write: context.offersTool(writingTool),
-      filter,
+      ...((limit !== undefined || JSON.stringify(filter).length <= maxShortChars) && { filter }),
       items: items.map((item) => {
         const disputes = page.disputes?.get(item.id);
         return {
@@ -201,16 +205,16 @@ Example: {"queue_id":"support-triage"}`,
       }),
       ...pagePosition(offset, items.length, page.hasMore),
       ...(page.lacking && { lacking: page.lacking, skipped: page.skipped }),
-      ...(matching !== undefined && { matching }),
+      ...(counted && { matching: counted.matching }),
       as_of: page.as_of,
       ...(userId !== undefined && { account: userId }),
       ...(limit !== undefined && { export_command: exportCommand(target).slice(1, -1) }),
-      hint: `${namesCaller(filter) ? 'In the filter, me is the user, because the board is theirs. ' : ''}If the user sees no board here, they can tell you their judgements (pass by_user: true), or run ${boardCommand(target)} in a terminal.`,
+      hint: `${settled}${namesCaller(filter) ? 'In the filter, me is the user, because the board is theirs. ' : ''}If the user sees no board here, they can tell you their judgements (pass by_user: true), or run ${boardCommand(target)} in a terminal.`,
     };
   },
 
   // The items are for the board alone.
-  render({ queue, fields, can_write, matching, hint }: Review) {
+  render({ queue, fields, can_write, matching, hint }: Result) {
     const { id, name, guidelines, remaining, to_do, total } = queue;
     const own = to_do === undefined ? '' : `, ${to_do} to do for the user`;
     const counts = total === undefined ? '' : ` ${remaining} of ${pluralize(total, 'item')} remaining${own}.`;
@@ -240,17 +244,17 @@ function withoutTimes({ judged_at: _at, guidelines: _guidelines, ...given }: Giv
   return given;
 }
 
-/** Returns the number of items that a board with a filter shows. */
+/** Returns the number of items that a board with a filter shows; of disputes also that of those that are `settled`. */
 async function countReviewed(
   { disagreement, lacks_value }: ReviewFilter,
   query: Omit<ItemPageRequest, 'limit'>,
   queue: QueueAccess & Pick<ToolContext, 'maxResultChars'>,
-): Promise<number> {
-  if (disagreement) return (await readDisputedPage({ ...query, limit: 1 }, queue)).matching;
-  if (lacks_value) return (await readLackingPage({ ...query, limit: 1 }, queue)).matching;
+): Promise<{ matching: number; settled?: number }> {
+  if (disagreement) return readDisputedPage({ ...query, limit: 1 }, queue);
+  if (lacks_value) return readLackingPage({ ...query, limit: 1 }, queue);
   const { filter = {}, isUnfinishedOnly = false, include_own_state } = query;
   const all = await matchingItems(queue, filter, { include_own_state, include_feedback: isUnfinishedOnly });
-  return (isUnfinishedOnly ? await unfinishedOf(all, queue) : all.items).length;
+  return { matching: (isUnfinishedOnly ? await unfinishedOf(all, queue) : all.items).length };
 }
 
 /** Time in which an import is sure to have stored its items. */

@@ -6,7 +6,7 @@ import { maxScoredCalls, type RunLimits, runLimits } from '../contract/evaluatio
 import { splitProjectId } from '../contract/identifiers.ts';
 import { classMembers } from '../contract/objects.ts';
 import { findPlaceholders, templateTexts } from '../contract/prompts.ts';
-import { objectReference, parseReference } from '../contract/references.ts';
+import { objectIdOf, objectReference, parseReference } from '../contract/references.ts';
 import { llmModelClass } from '../contract/scorers.ts';
 import { HeddleError, invalidArgument } from '../core/errors.ts';
 import { rounded } from '../core/statistics/rounded.ts';
@@ -45,12 +45,15 @@ import { readAllItems } from '../queues/read-items.ts';
 import { findQueueId } from '../queues/require-queue.ts';
 import { type CallsFilterArgument, callsFilterArgument, selectCalls } from '../records/calls-query.ts';
 import { derivedModel, derivedName } from '../records/derived-name.ts';
-import { baseClasses, readNamedVersion } from '../records/read-objects.ts';
+import { baseClasses, findVersions, readNamedVersion } from '../records/read-objects.ts';
 import { knownProjects } from '../records/require-project.ts';
+import { readByName } from '../records/unknown-object.ts';
 import { requireMatchable } from '../records/unknown-operation.ts';
 import { checkModels } from '../records/unlisted-model.ts';
 import { cell, escapeInvisible } from '../text/compact-table.ts';
+import { meantName, shortName } from '../text/names.ts';
 import { pluralize } from '../text/page.ts';
+import { priceCommand } from './definition/people-only.ts';
 import { maxUnconfirmedRequests, requireConsent } from './definition/require-consent.ts';
 import { defineTool, projectArgument, projectOf, type ToolContext } from './definition/tool.ts';
 
@@ -217,7 +220,7 @@ Example: {"evaluation":"Support answers","model":"heddle/echo","prompt":"Answer 
     if (use !== 'run') return scoreOutputs(use, { ...call, limits }, project, context);
     const found = await findEvaluation(evaluation!, project, context.service);
     if (baseline !== undefined) baselineId(baseline, found.name);
-    const prepared = await prepare(found, model!, { ...args, confirm }, context);
+    const prepared = await prepare(found, model!, { ...args, budget, confirm }, context);
     const { plan, count, warnings } = prepared;
     const facts = {
       ...(plan.rows < count && { rows: plan.rows, dataset_rows: count }),
@@ -341,7 +344,9 @@ async function scoreOutputs(
     });
   }
   const { judges } = await readScorersOf(scorer_refs, service);
-  const unlisted = await checkModels(modelsOf(judges), { consequence: 'Nothing was started', confirm }, context);
+  const models = modelsOf(judges);
+  const unlisted = await checkModels(models, { consequence: 'Nothing was started', confirm }, context);
+  await requirePrices(models, limits.budget ?? {}, project, context);
   const warnings = unlisted === undefined ? {} : { warnings: [unlisted] };
   const callIds = calls && (await callIdsOf(calls, project, context));
   const rows = callIds?.length ?? (await countPredictions(run_id!, project, context));
@@ -466,7 +471,7 @@ async function callIdsOf(
 function checkedFilter(filter: unknown): CallsFilterArgument {
   const { data, error } = callsFilterArgument.safeParse(filter);
   if (data) return data;
-  throw invalidArgument('calls.filter', {
+  throw invalidArgument(['calls', 'filter'], {
     consequence: 'Nothing was started',
     fault: z.prettifyError(error).replaceAll('\n', ' '),
     hint: `Its members are those of the filter of query_calls: ${Object.keys(callsFilterArgument.shape).join(', ')}.`,
@@ -478,6 +483,25 @@ function budgetUnknown(): HeddleError {
     code: 'unsupported',
     message: "Nothing was started: only heddle's own service keeps a budget.",
     hint: 'Leave the budget out, and limit the run with sample.',
+  });
+}
+
+/** @throws HeddleError `invalid_arguments` for a budget in USD and models of which one has no price. */
+async function requirePrices(
+  models: readonly string[],
+  { usd }: Partial<RunLimits>,
+  project: string,
+  { service, terminal, project: ownProject }: ToolContext,
+): Promise<void> {
+  if (usd === undefined) return;
+  const { results } = await service.call('queryCosts', { body: { project_id: project, fields: ['llm_id'] } });
+  const unpriced = models.find((model) => !results.some(({ llm_id }) => llm_id === model));
+  if (unpriced === undefined) return;
+  const command = priceCommand(unpriced, { terminal, project: ownProject, calledProject: project });
+  throw invalidArgument(['budget', 'usd'], {
+    consequence: 'Nothing was started',
+    fault: `A budget in USD needs the price of the model ${shortName(unpriced)}, and project ${project} has none`,
+    hint: `The user can store it with ${command}, for a million tokens each; or limit requests or tokens.`,
   });
 }
 
@@ -502,6 +526,7 @@ interface PromptArguments {
   prompt?: string;
   messages?: unknown[];
   sample?: { n: number; seed?: number };
+  budget?: RunLimits;
   confirm: boolean;
 }
 
@@ -525,7 +550,7 @@ interface PreparedRun {
 async function prepare(
   found: FoundEvaluation,
   model: string,
-  { prompt, messages, sample: drawn, confirm }: PromptArguments,
+  { prompt, messages, sample: drawn, budget = {}, confirm }: PromptArguments,
   context: ToolContext,
 ): Promise<PreparedRun> {
   const isStoredModel = parseReference(model) !== undefined;
@@ -553,11 +578,9 @@ async function prepare(
   const sample = drawn && drawn.n < whole.count ? { seed: 0, ...drawn } : undefined;
   const dataset = sample ? await drawRows(whole, sample) : whole;
   await checkPlaceholders({ messages: template, argument }, scorers, dataset);
-  const unlisted = await checkModels(
-    [modelId, ...modelsOf(scorers.judges)],
-    { consequence: 'Nothing was started', confirm },
-    context,
-  );
+  const models = [modelId, ...modelsOf(scorers.judges)];
+  const unlisted = await checkModels(models, { consequence: 'Nothing was started', confirm }, context);
+  await requirePrices(models, budget, found.projectId, context);
   const trials = trialsOf(found);
   const { unknown, comparisons } = scorers;
   const warnings = [
@@ -584,8 +607,13 @@ async function prepare(
 
 /** Longest text that is looked up as the name of a prompt. */
 const maxNameChars = 128;
+/** Prompts among which a misspelled name is looked for. */
+const maxPrompts = 1000;
 
-/** Returns the messages of a stored prompt, by its reference or its name, or else the text as a message of the user. */
+/**
+ * Returns the messages of a stored prompt, by its reference or its name, or else the text as a message of the user.
+ * @throws HeddleError `not_found` for a single word that is written like a name, or almost as that of a stored prompt.
+ */
 async function readPrompt(
   prompt: string,
   project: string,
@@ -594,11 +622,26 @@ async function readPrompt(
   if (parseReference(prompt)) return readTemplate(prompt, 'prompt', service);
   const canBeName = prompt.length <= maxNameChars && !/[{}\n]/.test(prompt);
   const stored = canBeName ? await readNamedVersion(prompt, project, service) : undefined;
-  if (stored?.base_object_class !== baseClasses.prompt) return { messages: [{ role: 'user', content: prompt }] };
+  if (stored?.base_object_class !== baseClasses.prompt) {
+    const messages = [{ role: 'user', content: prompt }];
+    return { messages, ...(canBeName && (await misspelledPrompt(prompt, project, service))) };
+  }
   const reference = objectReference(project, stored.object_id, stored.digest);
   const { messages } = await readTemplate(reference, 'prompt', service);
   const warning = `${JSON.stringify(prompt)} is the stored prompt ${reference}, which is used; pass messages to send these words themselves.`;
   return { messages, warning };
+}
+
+/** Returns a warning about a text that almost is the name of a prompt. @throws HeddleError `not_found` for one that can only be a name. */
+async function misspelledPrompt(text: string, project: string, service: ServiceClient): Promise<{ warning?: string }> {
+  const stored = await findVersions('prompt', project, { limit: maxPrompts, offset: 0 }, service).catch(() => []);
+  const names = stored.map(({ object_id }) => object_id);
+  const meant = meantName(objectIdOf(text), names);
+  const isWord = !/\s/.test(text);
+  const isName = meant !== undefined || /^[\p{L}\p{N}]+([-_.][\p{L}\p{N}]+)+$/u.test(text);
+  if (isWord && isName) await readByName(text, project, service, 'prompt');
+  if (meant === undefined) return {};
+  return { warning: `${JSON.stringify(text)} is sent as text: it is no stored prompt. Did you mean ${meant}?` };
 }
 
 /** Returns the evaluation to run: with a sample one on a dataset of its rows, which is stored as well. */

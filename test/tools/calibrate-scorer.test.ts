@@ -135,6 +135,33 @@ describe('calibrate_scorer', () => {
     expect(unknown.error.message).toContain('No judgement is by "nobody"');
   });
 
+  it('refuses a judge that needs what no call has, and says that there is no gold, in a dry run too', async () => {
+    const heddle = await connect({ calls: 4 });
+    await heddle.judgeCalls(isGood, [0, 1, 2, 3]);
+    const judge = { name: 'Based', kind: 'llm_judge', model: 'judge', prompt: '{output} {questio}' };
+    await heddle.call('create_scorer', judge);
+    for (const dry_run of [true, false]) {
+      const { error } = await heddle.call('calibrate_scorer', { ...calibration, scorer: 'Based', dry_run });
+      expect(error).toMatchObject({
+        code: 'invalid_request',
+        message: expect.stringContaining('because the queue has no column for {questio}.'),
+        hint: expect.stringContaining('The nearest columns to questio are question.'),
+      });
+    }
+    const gold = await heddle.call('calibrate_scorer', { ...calibration, expected: 'gold', dry_run: true });
+    expect(gold.warnings[0]).toBe('No call has gold for the field; opinions of agents do not count.');
+    expect(heddle.asked).toHaveLength(0);
+  });
+
+  it('takes me for the user', async () => {
+    const heddle = await connect({ calls: 4 });
+    const expected = { ...calibration, expected: 'me', held_out: { share: 1 }, dry_run: true };
+    await heddle.judgeCalls(isGood, [0, 1], false);
+    expect((await heddle.call('calibrate_scorer', expected)).error.message).toMatch(/^No judgement is yours/);
+    await heddle.judgeCalls(isGood, [0, 1, 2]);
+    expect(await heddle.call('calibrate_scorer', expected)).toMatchObject({ held_out: { n: 3 } });
+  });
+
   it('refuses a judge whose model is not listed before anything is asked, in a dry run too', async () => {
     const heddle = await connect();
     await heddle.judgeCalls(isGood);

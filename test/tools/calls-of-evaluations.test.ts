@@ -109,6 +109,21 @@ describe('a run', () => {
     ]);
   });
 
+  it('refuses a word that is written like a name or almost is one, and warns of a text that almost is one', async () => {
+    await call('create_prompt', { name: 'summarize-v2', text: 'Summarize: {question}' });
+    const asked = (prompt: string) => call('run_evaluation', { ...evaluated, prompt, dry_run: true });
+    for (const prompt of ['summarise-v2', 'sumarizev2', 'other_prompt.4']) {
+      expect((await asked(prompt)).error).toMatchObject({
+        code: 'not_found',
+        message: `Project demo/support has no object ${prompt}.`,
+        hint: expect.stringMatching(/^The nearest are .*summarize-v2:\w+/),
+      });
+    }
+    expect((await asked('Kind anser')).warnings[0]).toBe(
+      '"Kind anser" is sent as text: it is no stored prompt. Did you mean kind_answer?',
+    );
+  });
+
   it('says that tokens over recorded calls are not known before, and names the nearest operation', async () => {
     const scored = { scorers: ['Good'], dry_run: true };
     const { text, ...known } = await call('run_evaluation', { calls: { queue_id: 'support-triage' }, ...scored });

@@ -164,6 +164,12 @@ describe('claim_queue_items at a service without claims', () => {
     expect(callsOf(await recorded.ada.call('claim_queue_items', { queue_id }))).toEqual([]);
   });
 
+  it('says where nothing is marked that the filter leaves out all others, and nothing of marks', async () => {
+    const { queue_id } = await createQueue(recorded, calls);
+    const none = await recorded.ada.call('claim_queue_items', { queue_id, filter: { text: 'zebra' } });
+    expect(none).toMatchObject({ items: [], hint: 'The filter leaves out all others.' });
+  });
+
   it('says of items that they cannot be assigned there, and changes nothing of them', async () => {
     const { queue_id, ids } = await createQueue(recorded, calls);
     const items = [{ item_id: ids[0], assignees: ['bob'], judgements: { helpful: true } }];

@@ -99,6 +99,7 @@ describe.each(services)('create_dataset on $name', (service) => {
     expect(await create({ reply: 'judgement.helpfull' })).toMatchObject({
       code: 'invalid_arguments',
       message: `Queue ${queue_id} has no field "helpfull".`,
+      detail: [expect.objectContaining({ loc: ['arguments', 'from_queue', 'map', 'reply'] })],
       hint: expect.stringContaining('helpful'),
     });
     expect(await create({ reply: 'judgement.helpful' })).toMatchObject({

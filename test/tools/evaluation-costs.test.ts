@@ -44,12 +44,14 @@ describe('the cost of a run', () => {
     await price('small');
     const known = await call('run_evaluation', { ...run, prompt: 'Kindly: {question}' });
     expect(known).toMatchObject({ cost: 1.12, unpriced_models: ['judge'] });
-    expect(known.text).toContain('40 tokens, cost 1.12 USD, judges 40 tokens, no price is known for judge,');
+    expect(known.text).toContain(
+      '40 tokens, cost 1.12 USD, judges 40 tokens, no price is known for judge (`heddle price` stores it),',
+    );
     const { runs, text } = await call('read_evaluation', { evaluation: 'Answers', limit: 1 });
     expect(runs).toMatchObject([{ cost: 1.12, unpriced_models: ['judge'] }]);
     expect(text).toContain('cost 1.12 USD, judges 40 tokens, no price is known for judge');
     const { text: totals } = await call('query_calls', { totals: true, filter: { include_evaluations: true } });
-    expect(totals).toMatch(/cost 2\.24 USD\. No price is known for judge\./);
+    expect(totals).toMatch(/cost 2\.24 USD\. No price is known for judge \(`heddle price` stores it\)\./);
   });
 
   it('is limited by a budget, of which a dry run says whether it ends the run', async () => {
@@ -59,5 +61,24 @@ describe('the cost of a run', () => {
     expect(dry.text).toContain('\nThe budget {"requests":5} ends the run before that.\n');
     const enough = await call('run_evaluation', { ...run, budget: { requests: 8 }, dry_run: true });
     expect(enough.text).toContain('\nThe budget {"requests":8} limits the run.\n');
+  });
+
+  it('cannot be limited in USD without the prices of the models and judges, which is said before anything runs', async () => {
+    const { call, price } = await connect();
+    const limited = { ...run, budget: { usd: 1 } };
+    for (const dry_run of [true, false]) {
+      expect((await call('run_evaluation', { ...limited, dry_run })).error).toMatchObject({
+        code: 'invalid_arguments',
+        message:
+          'Nothing was started: A budget in USD needs the price of the model small, and project team/costs has none.',
+        hint: expect.stringMatching(
+          /^The user can store it with `heddle price small --input USD --output USD --base-url .*`, for a million tokens each; or limit requests or tokens\.$/,
+        ),
+      });
+    }
+    await price('small');
+    expect((await call('run_evaluation', limited)).error.message).toContain('the price of the model judge,');
+    await price('judge');
+    expect(await call('run_evaluation', { ...limited, dry_run: true })).toMatchObject({ budget: { usd: 1 } });
   });
 });

@@ -130,6 +130,11 @@ describe.each(services)('gold on $name', (service) => {
     expect(await shown(1)).toEqual([[other], undefined]);
     await bob.call('update_queue_items', { queue_id, items: [{ item_id: ids[1], gold: { score: 2 } }], by_user: true });
     expect(await shown()).toEqual([[other], undefined]);
+    // The filter of other tools finds settled items too, so the board says how many it leaves out.
+    const { matching, hint } = await ada.call('review_queue', { queue_id, filter });
+    expect(matching).toBe(1);
+    expect(hint).toMatch(/^Annotators differ on 1 other item too, where gold settles it or in free text\. If the user/);
+    expect((await ada.call('summarize_queue', { queue_id, filter })).total_items).toBe(2);
   });
 });
 

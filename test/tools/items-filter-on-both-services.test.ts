@@ -180,6 +180,21 @@ describe.each(services)('the filter of items on $name', (service) => {
       / has no item or call "fialed"\.$/,
       /^The nearest items are failed, /,
     ],
+    [
+      { ids: ['fialed', 'plain', 'gone'] },
+      / has no item or call "fialed", "gone"\.$/,
+      /^The nearest items are failed, /,
+    ],
+    [
+      { ids: Array.from({ length: 12 }, (_, number) => `no-${number}`) },
+      / has no item or call "no-0", "no-1", .*, "no-9" and 2 more\.$/,
+      /^The nearest items are /,
+    ],
+    [
+      { started_after: '2026-01-02', started_before: '2026-01-01' },
+      'No call can match: started_after is not earlier than started_before.',
+      'Exchange their values, or leave one out.',
+    ],
     [{ judged_by: 'eve' }, /^No annotator "eve" has judged in queue /, /^The nearest annotators are /],
     [
       { judged_by: 'eve*', disagreement: false },
@@ -216,6 +231,23 @@ describe.each(services)('the filter of items on $name', (service) => {
     const filter = { judged_by: 'me', ids: [ids[0]] };
     const { items } = await call('query_queue_items', { queue_id, filter, include_judgements: true });
     expect(items[0].judgements).toEqual({ [adas]: { helpful: true, score: 1 } });
+  });
+
+  it('refuses an operation in an empty queue, too', async () => {
+    const { queue_id: empty } = await ada.call('create_queue', { name: `Empty ${service.name}` });
+    const filter = { call_op_name: 'plan' };
+    expect((await ada.call('query_queue_items', { queue_id: empty, filter })).error).toMatchObject({
+      code: 'invalid_arguments',
+      message: expect.stringMatching(/ has no call of the operation "plan"\.$/),
+      hint: 'The queue is empty.',
+    });
+  });
+
+  it('takes names of queues and annotators with spaces around them', async () => {
+    const page = await ada.call('query_queue_items', { queue_id: ` ${queue_id} `, filter: { judged_by: ` ${adas} ` } });
+    expect(page.items.length).toBeGreaterThan(0);
+    const annotators = [` ${adas}`, ' me '];
+    expect((await bob.call('summarize_queue', { queue_id, annotators })).agreement[0].annotators).toContain(adas);
   });
 
   it('returns an empty page where every name exists', async () => {
@@ -318,7 +350,7 @@ describe.each(services)('corrections on $name', (service) => {
       counts: { done: 1 },
       hint: service.name.includes('embedded')
         ? 'States of the items: 1 is in_progress again; what was begun cannot become unstarted again.'
-        : 'States of the items: 1 stays completed; what was begun cannot become unstarted again.',
+        : 'States of the items: 1 stays completed; what was begun cannot become unstarted again. A finished state is final for its annotator; others can still set their own.',
     });
     expect(await service.feedbackOf(queue_id)).toEqual([]);
     expect((await change({ retract: ['*'] })).counts).toEqual({ unchanged: 1 });
@@ -361,11 +393,13 @@ describe.each(services)('corrections on $name', (service) => {
     });
     const undo = { queue_id, filter: { judged_by: 'me' }, change: { retract: ['*'] } };
     const isEmbedded = service.name.includes('embedded');
+    const final = isEmbedded ? '' : ' A finished state is final for its annotator; others can still set their own.';
+    const rest = `${final} Items that you moved without judging them are not among these, and keep their state.`;
     expect((await ada.call('update_queue_items', { ...undo, dry_run: true })).hint).toBe(
-      `States of the items: 1 would ${isEmbedded ? 'be in_progress again' : 'stay completed'}, 1 would stay in_progress, 1 would stay unstarted; what was begun cannot become unstarted again.`,
+      `States of the items: 1 would ${isEmbedded ? 'be in_progress again' : 'stay completed'}, 1 would stay in_progress, 1 would stay unstarted; what was begun cannot become unstarted again.${rest}`,
     );
     expect((await ada.call('update_queue_items', undo)).hint).toBe(
-      `States of the items: 1 ${isEmbedded ? 'is in_progress again' : 'stays completed'}, 1 stays in_progress, 1 stays unstarted; what was begun cannot become unstarted again.`,
+      `States of the items: 1 ${isEmbedded ? 'is in_progress again' : 'stays completed'}, 1 stays in_progress, 1 stays unstarted; what was begun cannot become unstarted again.${rest}`,
     );
   });
 
@@ -376,13 +410,31 @@ describe.each(services)('corrections on $name', (service) => {
     const own = { queue_id, items: [{ item_id: ids[0], retract: ['helpful'] }] };
     expect(await ada.call('update_queue_items', own)).toMatchObject({
       counts: { unchanged: 1 },
-      hint: '1 judgement of the user stays: by_user takes them back.',
+      hint: '1 judgement of the user stays: by_user takes it back.',
     });
     expect((await ada.call('update_queue_items', { ...own, by_user: true })).counts).toEqual({ done: 1 });
     await judge(ada, queue_id, ids, [true]);
     expect((await ada.call('update_queue_items', { ...own, by_user: true })).hint).toBe(
-      '1 judgement of your own stays: retract without by_user takes them back.',
+      '1 judgement of your own stays: retract without by_user takes it back.',
     );
+  });
+
+  it('says that notes of the user stay, and a state that was set without a judgement', async () => {
+    const { queue_id, ids } = await createQueue(service, ['call-2']);
+    const change = (item: object, by_user = false) =>
+      ada.call('update_queue_items', { queue_id, items: [{ item_id: ids[0], ...item }], by_user });
+    await change({ note: 'Look.' }, true);
+    await change({ note: 'Look again.' }, true);
+    expect(await change({ retract: ['note'] })).toMatchObject({
+      counts: { unchanged: 1 },
+      hint: '2 notes of the user stay: by_user takes them back.',
+    });
+    expect((await change({ retract: ['note'] }, true)).counts).toEqual({ done: 1 });
+    await change({ annotation_state: 'skipped' });
+    expect(await change({ retract: ['*'] })).toMatchObject({
+      counts: { unchanged: 1 },
+      hint: 'States of the items: 1 stays skipped; what was begun cannot become unstarted again. A finished state is final for its annotator; others can still set their own.',
+    });
   });
 
   it('says which judgements of its own stay beside one of the user', async () => {

@@ -289,7 +289,7 @@ describe('query_calls', () => {
       ],
     });
     expect(text).toContain(
-      'Totals (of the newest 25000 calls; more match): calls 25000, tokens 50000. No price is known for small.',
+      'Totals (of the newest 25000 calls; more match): calls 25000, tokens 50000. No price is known for small (`heddle price` stores it).',
     );
   });
 

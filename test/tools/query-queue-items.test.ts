@@ -3,6 +3,7 @@ import { describe, expect, it } from 'vitest';
 import { connectClient } from '../support/client.ts';
 import { sendResponse, startFakeService } from '../support/fake-service.ts';
 import { call, emptyHome, run, temporaryFolder } from '../support/heddle.ts';
+import { importItems } from '../support/import-items.ts';
 import { importNumberedQueue } from '../support/numbered-queue.ts';
 import { helpfulField, rowReference, startRecordedService } from '../support/recorded-service.ts';
 import { hasReviewItems, reviewItems } from '../support/review-items.ts';
@@ -17,6 +18,43 @@ describe('query_queue_items', () => {
       'output.texts[1]': `${'x'.repeat(30)}…[+970 characters]`,
     });
     expect(page.text).toContain('Question 7?');
+  });
+
+  it('states with judgements the most frequent state once, and that of each item in another one', async () => {
+    const states = ['completed', 'in_progress', 'completed'] as const;
+    const environment = await importItems(
+      states.map((annotation_state, number) => ({
+        call_id: `call-${number}`,
+        call_op_name: 'answer',
+        call_trace_id: 'trace',
+        call_started_at: '2026-01-01T00:00:00Z',
+        annotation_state,
+        judgements: [{ field: 'good', value: number, annotator: 'ana', judged_at: '2026-01-02T00:00:00Z' }],
+      })),
+    );
+    const { call } = await connectClient(environment);
+    const { items, common, state_counts, text } = await call('query_queue_items', {
+      queue_id: 'q',
+      include_judgements: true,
+    });
+    expect(items).toEqual([
+      { id: expect.any(String), judgements: { ana: { good: 0 } } },
+      { id: expect.any(String), annotation_state: 'in_progress', judgements: { ana: { good: 1 } } },
+      { id: expect.any(String), judgements: { ana: { good: 2 } } },
+    ]);
+    expect(common).toEqual({ annotation_state: 'completed' });
+    expect(state_counts).toEqual({ completed: 2, in_progress: 1 });
+    expect(
+      text
+        .split('\n')
+        .slice(1, 5)
+        .map((line: string) => line.split('\t').slice(1)),
+    ).toEqual([
+      ['annotation_state', 'judgements'],
+      ['completed', 'ana: good=0'],
+      ['in_progress', 'ana: good=1'],
+      ['completed', 'ana: good=2'],
+    ]);
   });
 });
 

@@ -44,6 +44,19 @@ describe('review_queue', () => {
     expect(JSON.stringify(result).length).toBeLessThan(900);
   });
 
+  it('leaves out a long filter for a model, and returns it with the items of the board', async () => {
+    const { call: callTool } = await connectClient(environment);
+    const filter = {
+      text: 'browser',
+      ids: Array.from({ length: 12 }, (_, index) => `support-${String(index + 1).padStart(4, '0')}`),
+    };
+    const { text, ...result } = await callTool('review_queue', { queue_id, filter });
+    expect(JSON.stringify(result).length).toBeLessThan(900);
+    expect(text.length).toBeLessThan(900);
+    expect(result).not.toHaveProperty('filter');
+    expect(await callTool('review_queue', { queue_id, filter, limit: 1 })).toMatchObject({ filter });
+  });
+
   it('says how many items match, that nobody sees an empty board, and who is meant by me', async () => {
     const { call: callTool } = await connectClient(environment);
     const board = (filter: object) => callTool('review_queue', { queue_id, filter });

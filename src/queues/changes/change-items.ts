@@ -99,7 +99,7 @@ export async function changeItems(
     return listed ? [...listed.keys()].flatMap((id) => byId.get(id) ?? []) : results;
   };
   if (isDryRun) {
-    const hint = describeOutcome(updates, queue, true);
+    const hint = describeOutcome(updates, target, queue, true);
     return { items, results: inOrder(updates.map(previewOf)), ...(hint !== undefined && { hint }) };
   }
 
@@ -121,7 +121,8 @@ export async function changeItems(
   const isConditional = (conditions.asOf !== undefined && !queue.byUser) || conditions.expectedState !== undefined;
   const done = settled.filter(({ wrote, error }) => wrote && !error);
   const unread = isConditional ? await noteChangesByOthers(done, queue, startedAtMs) : undefined;
-  const hint = [unread, describeOutcome(settled, queue)].filter((text) => text !== undefined).join(' ') || undefined;
+  const hint =
+    [unread, describeOutcome(settled, target, queue)].filter((text) => text !== undefined).join(' ') || undefined;
   return { items, stoppedBy, hint, results: inOrder((listed ? updates : settled).map(resultOf)) };
 }
 
@@ -200,7 +201,12 @@ function changesByItem(changes: readonly ListedChange[], items: readonly QueueIt
 }
 
 /** Says what stays after changes by the user, what stays after one has taken back all that one gave, and what nobody has judged. */
-function describeOutcome(updates: readonly Update[], queue: QueueAccess, isDryRun = false): string | undefined {
+function describeOutcome(
+  updates: readonly Update[],
+  target: ChangeTarget,
+  queue: QueueAccess,
+  isDryRun = false,
+): string | undefined {
   const notes: string[] = [];
   const staying = updates.flatMap(({ stays, error }) => (error ? [] : stays));
   if (staying.length > 0) {
@@ -209,12 +215,12 @@ function describeOutcome(updates: readonly Update[], queue: QueueAccess, isDryRu
       `Your own judgements stay beside those of the user, ${inFields.join(', ')}: to take them back, retract their fields without by_user.`,
     );
   }
-  const ofOther = updates.reduce((sum, update) => sum + (update.ofOther ?? 0), 0);
-  if (ofOther > 0) {
+  const ofOther = updates.flatMap((update) => update.ofOther);
+  if (ofOther.length > 0) {
     const [whose, how] = queue.byUser ? ['of your own', 'retract without by_user'] : ['of the user', 'by_user'];
-    notes.push(
-      `${pluralize(ofOther, 'judgement')} ${whose} ${ofOther === 1 ? 'stays' : 'stay'}: ${how} takes them back.`,
-    );
+    const counts = [...countEach(ofOther)].map(([kind, count]) => pluralize(count, kind)).join(' and ');
+    const [stay, them] = ofOther.length === 1 ? ['stays', 'it'] : ['stay', 'them'];
+    notes.push(`${counts} ${whose} ${stay}: ${how} takes ${them} back.`);
   }
   const isReopened = isDryRun ? (update: Update) => mayReopen(update, queue) : wasReopened;
   const undone = updates.filter(
@@ -227,7 +233,12 @@ function describeOutcome(updates: readonly Update[], queue: QueueAccess, isDryRu
       if (state === 'again') return `${count} ${isDryRun ? 'would be' : isOne ? 'is' : 'are'} in_progress again`;
       return `${count} ${isDryRun ? 'would stay' : isOne ? 'stays' : 'stay'} ${state}`;
     });
-    notes.push(`States of the items: ${states.join(', ')}; what was begun cannot become unstarted again.`);
+    const isFinal = ['completed', 'skipped'].some((state) => counts.has(state));
+    const final = isFinal ? ' A finished state is final for its annotator; others can still set their own.' : '';
+    notes.push(`States of the items: ${states.join(', ')}; what was begun cannot become unstarted again.${final}`);
+  }
+  if ('filter' in target && meansCaller(target.filter.judged_by) && target.change.retract?.includes(everything)) {
+    notes.push('Items that you moved without judging them are not among these, and keep their state.');
   }
   const unjudged = countEach(updates.flatMap(({ unjudged, error }) => (error ? [] : unjudged)));
   if (unjudged.size > 0) {

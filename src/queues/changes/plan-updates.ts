@@ -73,8 +73,8 @@ export interface Update {
   meanwhile?: string;
   /** The judgements of this client that a change by the user contradicts. */
   stays: Judgement[];
-  /** Number of judgements that stay in the fields taken back: of the user if the client takes back, of the client if the user does. */
-  ofOther?: number;
+  /** What stays of what is taken back, each by its kind: of the user if the client takes back, of the client if the user does. */
+  ofOther: ('judgement' | 'note')[];
   /** Fields, but those of text, that nobody has judged on an item which a change completes with other judgements. */
   unjudged: string[];
   error?: HeddleError;
@@ -157,7 +157,16 @@ export async function planUpdates(
   learnAccount(judgements, tag, queue);
   learnAccount(judgements, tag, asClient);
   return work.map(({ item, change }) => {
-    const update: Update = { item, change, feedback: [], purge: [], wrote: false, stays: [], unjudged: [] };
+    const update: Update = {
+      item,
+      change,
+      feedback: [],
+      purge: [],
+      wrote: false,
+      stays: [],
+      ofOther: [],
+      unjudged: [],
+    };
     const given = judgementsByCall.get(item.call_id) ?? [];
     const error = unmetCondition(item, given, conditions, queue);
     if (error) return { ...update, error };
@@ -184,7 +193,8 @@ export async function planUpdates(
     update.purge.push(...retracted.map(({ id }) => id));
     if (retracted.length === 0) {
       const ofOther = given.filter((judgement) => isOwn(judgement, asOther));
-      update.ofOther = ofOther.filter(({ field }) => takesAll || retract.includes(field)).length;
+      const named = ofOther.filter(({ field }) => takesAll || retract.includes(field));
+      update.ofOther.push(...named.map(() => 'judgement' as const));
     }
     const goldGiven = goldByCall.get(item.call_id) ?? [];
     for (const [field, value] of Object.entries(change.gold ?? {})) {
@@ -200,10 +210,13 @@ export async function planUpdates(
       update.feedback.push({ ...author, feedback_type, payload: { value, ...(reason && { reason }) }, id });
     }
     const noteId = (text: string) => contentId([tag, author.creator, queue.id, item.call_id, noteType, text]);
-    const ownNotes = (notesByCall.get(item.call_id) ?? []).filter(
-      (given) => isOwn(given, queue) || given.id === noteId(given.note),
-    );
-    if (takesAll || retract.includes(notes)) update.purge.push(...ownNotes.map(({ id }) => id));
+    const notesGiven = notesByCall.get(item.call_id) ?? [];
+    const ownNotes = notesGiven.filter((given) => isOwn(given, queue) || given.id === noteId(given.note));
+    if (takesAll || retract.includes(notes)) {
+      update.purge.push(...ownNotes.map(({ id }) => id));
+      const ofOther = notesGiven.filter((given) => ownNotes.length === 0 && isOwn(given, asOther));
+      update.ofOther.push(...ofOther.map(() => 'note' as const));
+    }
     if (note !== undefined && !ownNotes.some((given) => given.note === note)) {
       update.feedback.push({ ...author, feedback_type: noteType, payload: { note }, id: noteId(note) });
     }

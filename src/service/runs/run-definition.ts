@@ -261,7 +261,7 @@ async function budgetOf(
   if (budget_limits.usd === undefined) return { budget: budget_limits };
   throw new Refusal(
     400,
-    `A budget in USD needs the price of the model ${unknown}, and project ${project_id} has none: store it, or limit tokens or requests`,
+    `A budget in USD needs the price of the model ${unknown}, and project ${project_id} has none: \`heddle price\` stores it; or limit tokens or requests`,
   );
 }
 

@@ -74,6 +74,12 @@ const topics: readonly Topic[] = [
       "update_queue_items takes back the caller's own judgements and notes: retract names the fields, note, or * for all. Nobody else's can be taken back.",
   },
   {
+    words: ['field', 'fields'],
+    verbs: ['delete', 'remove', 'drop', 'clear', 'archive', 'hide', 'rename', 'change', 'update', 'edit', 'replace'],
+    advice: () =>
+      'No tool removes or changes a field, because judgements refer to it: add another one with add_fields of update_queue, and say in guidelines which one no longer counts. The user can leave a field out of the scorer_refs of the queue (PUT /annotation_queues/{queue_id} of the service); its judgements stay.',
+  },
+  {
     words: ['delete', 'deleted', 'remove', 'removed', 'drop', 'purge', 'erase', 'destroy', 'archive', 'clear', 'reset'],
     advice: (call) => {
       const all = call.isEmbedded
@@ -91,6 +97,11 @@ const topics: readonly Topic[] = [
       call.isEmbedded
         ? `No tool copies projects: the user can run ${terminalCommand(['service copy', '--to', 'PROFILE'], [...serviceDataFlags, '--project'], call)}.`
         : 'No tool and no command copies projects of this service.',
+  },
+  {
+    words: ['price', 'prices', 'cost', 'costs'],
+    verbs: [...makingVerbs, 'set', 'store', 'update', 'change'],
+    advice: (call) => `No tool stores prices: the user can run ${priceCommand('MODEL', call)}.`,
   },
   {
     words: ['login', 'logout', 'authenticate', 'credentials', 'connect'],
@@ -129,6 +140,11 @@ export function boardCommand(call: QueueTarget): string {
 export function exportCommand(call: QueueTarget): string {
   const { queueId = 'QUEUE', queueName = queueId } = call;
   return terminalCommand(['queue export', queueId, ...exportOptions(queueName)], queueFlags, call);
+}
+
+/** Returns the command that stores the price of a model. */
+export function priceCommand(model: string, target: CommandTarget): string {
+  return terminalCommand(['price', model, '--input', 'USD', '--output', 'USD'], queueFlags, target);
 }
 
 /** Returns how people do what one of the names asks for and no tool does; undefined if that is nothing known. */

@@ -81,7 +81,7 @@ export function mentionsTime(data: object): boolean {
 }
 
 /** Argument for a queue: its id, or its name if no other queue has it. */
-export const queueArgument = z.string().min(1).max(256);
+export const queueArgument = z.string().trim().min(1).max(256);
 
 /** Returns the `project_id` argument of a tool; `subject` begins its description, like `Project of the queue`. */
 export function projectArgument(subject: string) {

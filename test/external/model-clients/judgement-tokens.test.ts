@@ -7,11 +7,12 @@ import { countTokens } from './clients.ts';
 const annotators = ['ana', 'ben', 'cleo'];
 
 /** Imports 165 items with 986 judgements: three annotators on two fields, and one annotator on the last item. */
-function importJudged(): Promise<Record<string, string>> {
+function importJudged(isMixed: boolean): Promise<Record<string, string>> {
   return importItems(
     Array.from({ length: 165 }, (_, number) => ({
       call_id: `call-${number}`,
-      call_op_name: 'answer',
+      call_op_name: isMixed && number % 3 === 0 ? 'triage' : 'answer',
+      ...(isMixed && number % 4 === 0 && { annotation_state: 'in_progress' as const }),
       call_trace_id: `trace-${number}`,
       call_started_at: new Date(Date.UTC(2026, 0, 1, 0, number)).toISOString(),
       call: { inputs: { question: `Question ${number}` }, output: 'Answer' },
@@ -24,19 +25,25 @@ function importJudged(): Promise<Record<string, string>> {
 }
 
 describe.skipIf(!installedPath('model-clients', 'gpt-tokenizer'))('986 judgements', () => {
-  it('are read in at most 9,000 tokens of text', async () => {
-    const { call } = await connectClient(await importJudged());
-    let [judgements, tokens, offset]: [number, number, number | undefined] = [0, 0, 0];
+  it.each([
+    ['of one operation, in one state,', false],
+    ['of two operations, in two states,', true],
+  ])('%s are read in at most 9,000 tokens as text, and as structured content', async (_case, isMixed) => {
+    const { call } = await connectClient(await importJudged(isMixed));
+    let [judgements, inText, structured, offset]: [number, number, number, number | undefined] = [0, 0, 0, 0];
     while (offset !== undefined) {
-      const page = await call('query_queue_items', { queue_id: 'q', include_judgements: true, limit: 200, offset });
+      const args = { queue_id: 'q', include_judgements: true, limit: 200, offset };
+      const { text, ...page } = await call('query_queue_items', args);
       for (const item of page.items) {
         const given = Object.values<object>({ ...page.common, ...item }.judgements);
         judgements += given.reduce((sum, values) => sum + Object.keys(values).length, 0);
       }
-      tokens += await countTokens(page.text);
+      inText += await countTokens(text);
+      structured += await countTokens(page);
       offset = page.next_offset;
     }
     expect(judgements).toBe(986);
-    expect(tokens).toBeLessThanOrEqual(9_000);
+    expect(inText).toBeLessThanOrEqual(9_000);
+    expect(structured).toBeLessThanOrEqual(9_000);
   });
 });

@@ -28,6 +28,12 @@ describe('adviceForPeople', () => {
       { queue_id, items: [{ item_id: 'x', annotation_state: 'deleted' }] },
       'update_queue removes items and deletes queues.',
     ],
+    [
+      'update_queue',
+      { queue_id, remove_fields: ['helpful'] },
+      'Nothing was sent. No tool removes or changes a field, because judgements refer to it: add another one with add_fields of update_queue,',
+    ],
+    ['query_calls', { set_price: 0.2 }, '`heddle price MODEL --input USD --output USD`'],
     ['list_objects', { kind: 'backup' }, '`heddle service backup FILE`'],
     ['list_objects', { kind: 'accounts' }, '`heddle service add-user NAME PROJECT`'],
     ['query_queue_items', { queue_id, format: 'csv' }, '`heddle queue export support-triage --format csv'],
@@ -77,6 +83,10 @@ describe('adviceForPeople', () => {
     const correct = 'Nothing was sent. Correct the arguments and call again.';
     expect((await call('query_queue_items', { queue_id, colour: 'red' })).error.hint).toBe(correct);
     expect((await call('update_queue', { queue_id, remove: ['x'] })).error).toMatchObject({
+      message: expect.stringContaining('did you mean remove_items?'),
+      hint: correct,
+    });
+    expect((await call('update_queue', { queue_id, remove_itms: ['x'] })).error).toMatchObject({
       message: expect.stringContaining('did you mean remove_items?'),
       hint: correct,
     });
