@@ -29,9 +29,33 @@ export function errorDetails(error: z.ZodError, root: string): ErrorDetail[] {
           ? [{ loc, msg: 'Required member is missing', type: 'missing' }]
           : [{ loc, msg: issue.message, type: `${issue.expected}_type` }];
       default:
-        return [{ loc, msg: issue.message, type: faultTypes[issue.code] ?? 'value_error' }];
+        return [{ loc, msg: issueWords(issue), type: faultTypes[issue.code] ?? 'value_error' }];
     }
   });
+}
+
+/** What the sizes of values count; those of numbers count nothing. */
+const sizeUnits = new Map([
+  ['string', 'characters'],
+  ['array', 'entries'],
+]);
+
+/** Returns what a value must be, such as "Must be at most 64" or "Must not be empty", and zod's message where that is not a limit or a choice. */
+export function issueWords(issue: z.core.$ZodIssue): string {
+  if (issue.code === 'invalid_value') {
+    const values = issue.values.map((value) => JSON.stringify(value));
+    return `Must be ${values.length > 1 ? 'one of ' : ''}${values.join(', ')}`;
+  }
+  if (issue.code !== 'too_small' && issue.code !== 'too_big') return issue.message;
+  const isSmall = issue.code === 'too_small';
+  const limit = isSmall ? issue.minimum : issue.maximum;
+  const unit = sizeUnits.get(issue.origin);
+  if (unit === undefined) {
+    const words = isSmall ? ['at least', 'more than'] : ['at most', 'less than'];
+    return `Must be ${words.at(issue.inclusive === false ? 1 : 0)} ${limit}`;
+  }
+  if (isSmall && limit === 1) return 'Must not be empty';
+  return `Must have ${isSmall ? 'at least' : 'at most'} ${limit} ${unit}`;
 }
 
 /** Number of faults after which {@link checkedOneByOne} skips the rest of a list. */

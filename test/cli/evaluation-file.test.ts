@@ -181,7 +181,7 @@ modles: 3
   it.each([
     ['baseline: main', 'line 19: baseline can name one run only, and there are several models or prompts'],
     ['fail_if_worse: true', 'line 19: fail_if_worse needs compare'],
-    ['concurrency: 65', 'line 19: concurrency Too big: expected number to be <=64'],
+    ['concurrency: 65', 'line 19: concurrency must be at most 64'],
     ['budget: {}', 'line 19: budget needs requests, tokens or usd'],
     ['trials: 3', 'line 19: Map keys must be unique'],
     ['sample: [', 'line 20: '],

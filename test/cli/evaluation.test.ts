@@ -167,8 +167,8 @@ describe('heddle evaluation', () => {
       'heddle: the command needs --prompt or --messages-file, unless --model is the reference to a stored model.\nNothing was sent. Correct the arguments and run the command again.\n',
     ],
     [['run', 'none', '--model', 'm', '--prompt', 'a', '--concurrency', '99'], 2, 'a whole number from 1 to 64'],
-    [['run', 'none', '--model', 'm', '--prompt', 'a', '--max-usd', '0'], 2, 'heddle: --max-usd: Too small'],
-    [['show', ''], 2, 'heddle: run: Too small'],
+    [['run', 'none', '--model', 'm', '--prompt', 'a', '--max-usd', '0'], 2, 'heddle: --max-usd: Must be more than 0'],
+    [['show', ''], 2, 'heddle: run: Must not be empty'],
     [
       ['list', '--project', 'demo/suport'],
       2,

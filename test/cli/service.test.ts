@@ -189,6 +189,7 @@ describe('heddle service', () => {
     [1, ['grant', 'nobody', 'p/q'], 'There is no account named "nobody".'],
     [1, ['grant', 'eve', 'p/q', 'support'], 'Nothing was granted: project: must have the shape entity/project'],
     [1, ['add-user', 'new', 'support'], 'No account was created: project: must have the shape entity/project'],
+    [1, ['renew-user', 'nobody'], 'There is no account named "nobody".'],
     [1, ['revoke', 'eve', 'p/q'], 'Nothing was revoked: eve can see all projects'],
     [2, ['end-sessions'], 'name an account or pass --all'],
     [2, ['end-sessions', 'eve', '--all'], 'name an account or pass --all'],
@@ -210,13 +211,21 @@ describe('heddle service', () => {
       /^user name: ada\npassword: {2}([\w-]{43})\ntoken: {5}[\w-]{43}\nprojects: {2}p\/q\nstored in: .+\n$/.exec(
         stdout,
       )!;
-    expect(await run(['add-user', 'ada'])).toMatchObject({ code: 1, stderr: expect.stringContaining('ada') });
-    const response = await fetch(`${url}/annotation_queues/work/items/query`, {
-      method: 'POST',
-      headers: { authorization: `Basic ${btoa(`ada:${password}`)}` },
-      body: '{"project_id":"p/q"}',
+    expect(await run(['add-user', 'ada'])).toMatchObject({
+      code: 1,
+      stderr: expect.stringContaining('give it new secrets with `node dist/heddle.js service renew-user ada`'),
     });
-    expect(((await response.json()) as { items: unknown[] }).items).toHaveLength(2);
+    const query = (secret: string) =>
+      fetch(`${url}/annotation_queues/work/items/query`, {
+        method: 'POST',
+        headers: { authorization: `Basic ${btoa(`ada:${secret}`)}` },
+        body: '{"project_id":"p/q"}',
+      });
+    expect(((await (await query(password!)).json()) as { items: unknown[] }).items).toHaveLength(2);
+    const renewed = await run(['renew-user', 'ada', '--env']);
+    expect(renewed.stderr).toMatch(/^projects: {2}p\/q\nstored in: /);
+    const [, key] = /^export WANDB_API_KEY=([\w-]{43})\n/.exec(renewed.stdout)!;
+    expect([(await query(password!)).status, (await query(key!)).status]).toEqual([401, 200]);
     service.signal('SIGTERM');
     expect((await service.finished).code).toBe(0);
     expect(await run(['start', '--port', '70000'])).toMatchObject({ code: 2 });

@@ -36,10 +36,26 @@ export async function addAccount(database: Database, name: string, grants: Proje
     throw new HeddleError({
       code: 'conflict',
       message: `An account named ${name} already exists.`,
-      hint: 'Choose another name; the secrets of an account are shown only when it is created.',
+      hint: `Choose another name, or give it new secrets with \`heddle service renew-user ${name}\`: those of now cannot be shown again.`,
     });
   }
   return account;
+}
+
+/**
+ * Gives an account new random secrets instead of its own, which no request may use any more; its sessions on the board stay.
+ * @returns the account with its secrets, and the projects that it may see.
+ * @throws HeddleError `invalid_arguments` for an unknown account.
+ */
+export async function renewAccount(database: Database, name: string): Promise<Account & { projects: ProjectGrants }> {
+  const account = { name, password: randomSecret(), token: randomSecret() };
+  const { password_hash, token_hash } = hashedAccount(account);
+  const projects = await database.write(async (transaction) => {
+    await checkAccount(transaction, name);
+    await transaction.updateTable('accounts').set({ password_hash, token_hash }).where('name', '=', name).execute();
+    return readGrants(transaction, name);
+  });
+  return { ...account, projects };
 }
 
 /**

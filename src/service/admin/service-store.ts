@@ -5,7 +5,14 @@ import { objectIdOf } from '../../contract/references.ts';
 import type { Database } from '../storage/database.ts';
 import { prepareObject, putVersion } from '../storage/object-versions.ts';
 import { openDatabase } from '../storage/open-database.ts';
-import { addAccount, grantProjects, listAccounts, type ProjectGrants, revokeProjects } from './accounts.ts';
+import {
+  addAccount,
+  grantProjects,
+  listAccounts,
+  type ProjectGrants,
+  renewAccount,
+  revokeProjects,
+} from './accounts.ts';
 import { endSessionsOf, type InvitedPerson, invitePerson } from './board-sessions.ts';
 import { checkArguments } from './check-arguments.ts';
 import { type ImportTarget, importItems } from './import-items.ts';
@@ -39,6 +46,7 @@ export async function openServiceStore(urlOrPath: string) {
   const database = await openDatabase(urlOrPath);
   return {
     addUser: (name: string, grants?: ProjectGrants) => addAccount(database, name, grants),
+    renewUser: (name: string) => renewAccount(database, name),
     grant: (name: string, grants: ProjectGrants) => grantProjects(database, name, grants),
     revoke: (name: string, grants: ProjectGrants) => revokeProjects(database, name, grants),
     invite: (person: InvitedPerson) => invitePerson(database, person),

@@ -92,7 +92,7 @@ describe('sizes that are products of inputs', () => {
     expect(JSON.stringify(result)).toContain('More than 200000 values');
     const path = `inputs${'.a'.repeat(150_000)}`;
     const { result: tooLong } = await client.ask(toolCall('query_calls', { fields: [path] }));
-    expect(JSON.stringify(tooLong)).toContain('fields.0: Too big');
+    expect(JSON.stringify(tooLong)).toContain('fields.0: Must have at most');
     expect(child.exitCode).toBeNull();
     expect(await client.end()).toBe(0);
     tally('faults', 6);

@@ -72,7 +72,7 @@ function tableOf({ rows, others }: SummaryTable, { state: { formats } }: Board):
     h(
       'p',
       { class: 'description' },
-      'Today is the day in UTC. Shared are judgements of a field of an item that someone else judged too. The time is the median between two items; – if there are too few.',
+      'Today is the day in UTC. Shared are judgements of a field of an item that someone else judged too. The time is the median between two items; – if all were written at once.',
     ),
   ];
 }

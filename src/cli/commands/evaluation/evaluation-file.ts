@@ -3,6 +3,7 @@ import * as z from 'zod';
 import { runLimits } from '../../../contract/evaluations.ts';
 import { objectName } from '../../../contract/object-name.ts';
 import { parseReference } from '../../../contract/references.ts';
+import { issueWords } from '../../../contract/validation.ts';
 import { isJsonObject, type Members } from '../../../core/json/json-object.ts';
 import { createScorerTool } from '../../../tools/create-scorer.ts';
 import { runSettings } from '../../../tools/run-evaluation.ts';
@@ -221,7 +222,9 @@ export function readMessages(file: string): unknown {
 
 /** Returns the faults of an issue: one for each name that is not known. */
 function faultsOfIssue(issue: z.core.$ZodIssue): FileFault[] {
-  if (issue.code !== 'unrecognized_keys') return [{ path: issue.path, message: issue.message }];
+  // The message goes on after the path.
+  const message = issueWords(issue).replace(/^Must/, 'must');
+  if (issue.code !== 'unrecognized_keys') return [{ path: issue.path, message }];
   return issue.keys.map((key) => ({ path: [...issue.path, key], message: 'is not a known member' }));
 }
 

@@ -6,6 +6,7 @@ import { HostedBoard } from '../../../runtime/hosted-board/hosted-board.ts';
 import { listenAt, releaseMemoryAtRest, stopSignal, untilAborted } from '../../../runtime/process-lifecycle.ts';
 import { dataLocation, modelProviderOf, scorerEndpointsOf, secretsOf } from '../../../runtime/runtime.ts';
 import {
+  type Account,
   backUpData,
   type Listing,
   type ProjectGrants,
@@ -47,6 +48,7 @@ export function addService(program: Command): void {
   });
   addStart(service);
   addUser(service);
+  addRenewUser(service);
   addGrantChange(service, 'grant', 'let an account see projects, and print which it sees');
   addGrantChange(service, 'revoke', 'take projects back from an account, and print which it still sees');
   addListUsers(service);
@@ -116,9 +118,7 @@ function addUser(service: Command): void {
     .description('create an account and print its password and bearer token, which are not shown again')
     .argument('<name>', 'user name')
     .argument('[projects...]', 'projects that it may see, each written entity/project')
-    .option('--all-projects', 'let it see every project')
-    .option('--env', 'print its key as shell lines for programs that use an SDK of the public service (weave)')
-    .option('--url <url>', 'address of this service in those lines', asServiceUrl, 'http://127.0.0.1:8787');
+    .option('--all-projects', 'let it see every project');
   explain(command, {
     examples: [
       'heddle service add-user ada team/support',
@@ -126,23 +126,56 @@ function addUser(service: Command): void {
     ],
     page: 'docs/service.md#who-sees-which-project, docs/recording.md',
   });
-  addChangeFlags(command, dataFlags).action(async (name: string, projects: string[], options: UserOptions) => {
+  addSecretOptions(command).action(async (name: string, projects: string[], options: GrantOptions & SecretOptions) => {
     const grants = grantsOf(projects, options);
-    const { password, token } = await withStore(command, (store) => store.addUser(name, grants));
-    const seen =
-      grants.length === 0 ? `none yet: ${programName()} service grant ${name} ENTITY/PROJECT` : describeGrants(grants);
-    const data = describeData(storedDataOf(command));
-    const place = `projects:  ${seen}\nstored in: ${data}`;
-    if (!options.env) return printLine(`user name: ${name}\npassword:  ${password}\ntoken:     ${token}\n${place}`);
-    // On stderr, so that a shell can evaluate stdout.
-    invocation().stderr.write(`${place}\n`);
-    // Without WANDB_BASE_URL, the Python SDK would send the key to the public service.
-    const addresses = ['WF_TRACE_SERVER_URL', 'WANDB_BASE_URL'].map((name) => `export ${name}=${options.url}`);
-    printLine([`export WANDB_API_KEY=${token}`, ...addresses].join('\n'));
+    const account = await withStore(command, (store) => store.addUser(name, grants));
+    printSecrets({ ...account, projects: grants }, options, command);
   });
 }
 
-interface UserOptions extends GrantOptions {
+function addRenewUser(service: Command): void {
+  const command = service
+    .command('renew-user')
+    .description('give an account a new password and bearer token, print them, and refuse the old ones from now on')
+    .argument('<name>', 'user name');
+  explain(command, {
+    examples: ['(umask 077; heddle service renew-user recorder --env > recording.env)'],
+    page: 'docs/service.md#who-sees-which-project',
+  });
+  addSecretOptions(command).action(async (name: string, options: SecretOptions) =>
+    printSecrets(await withStore(command, (store) => store.renewUser(name)), options, command),
+  );
+}
+
+function addSecretOptions(command: Command): Command {
+  command
+    .option('--env', 'print its key as shell lines for programs that use an SDK of the public service (weave)')
+    .option('--url <url>', 'address of this service in those lines', asServiceUrl, 'http://127.0.0.1:8787');
+  return addChangeFlags(command, dataFlags);
+}
+
+function printSecrets(
+  { name, password, token, projects }: Account & { projects: ProjectGrants },
+  { env, url }: SecretOptions,
+  command: Command,
+): void {
+  const seen =
+    projects.length === 0
+      ? `none yet: ${programName()} service grant ${name} ENTITY/PROJECT`
+      : describeGrants(projects);
+  const place = `projects:  ${seen}\nstored in: ${describeData(storedDataOf(command))}`;
+  if (!env) {
+    printLine(`user name: ${name}\npassword:  ${password}\ntoken:     ${token}\n${place}`);
+    return;
+  }
+  // On stderr, so that a shell can evaluate stdout.
+  invocation().stderr.write(`${place}\n`);
+  // Without WANDB_BASE_URL, the Python SDK would send the key to the public service.
+  const addresses = ['WF_TRACE_SERVER_URL', 'WANDB_BASE_URL'].map((variable) => `export ${variable}=${url}`);
+  printLine([`export WANDB_API_KEY=${token}`, ...addresses].join('\n'));
+}
+
+interface SecretOptions {
   env?: true;
   url: string;
 }
