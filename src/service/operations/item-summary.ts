@@ -7,7 +7,13 @@ import type { RequestBudget } from '../request-budget.ts';
 import type { Database, Transaction } from '../storage/database.ts';
 import { findQueue } from '../storage/queue-rows.ts';
 import type { OperationHandler, OperationInput } from './operation.ts';
-import { type CallWithJudgements, type JudgementInQueue, numberOfText, readJudgedCalls } from './read-judgements.ts';
+import {
+  type CallWithJudgements,
+  type JudgementInQueue,
+  type JudgementsOfQueue,
+  numberOfText,
+  readJudgedCalls,
+} from './read-judgements.ts';
 import { conditionsFor, findsByIndex, type ItemSelection, readItemRows, selectItems } from './select-items.ts';
 
 type Summary = ResultOf<'summarizeQueueItems'>;
@@ -103,18 +109,20 @@ async function groupByJudgements(database: Database, input: SummaryInput): Promi
     goldTypes: body.gold_types ?? [],
   };
   const paces = body.include_times ? new Paces(budget) : undefined;
-  const judgedCalls = new InOrderOfCalls(readJudgedCalls(database, ofQueue, budget), paces);
   const compare = comparison(body.include_times === true);
   const groups: ItemGroup[] = [];
   const places = new Map<string, number>();
   const operations = new Map<string, number>();
+  const kindOf = ({ call_op_name, annotation_state }: Pick<ItemGroup, 'call_op_name' | 'annotation_state'>) =>
+    `${annotation_state} ${numberOfText(operations, call_op_name)}`;
+  const judgedItems = new Map<string, number>();
   const listed: { group: number; judgement: JudgementInQueue }[] = [];
-  const columns = ['id', 'call_id', 'call_op_name', 'annotation_state'] as const;
-  for await (const rows of readItemRows(database, ofQueue, conditions, columns, budget)) {
-    for (const { id, call_id, call_op_name, annotation_state } of rows) {
-      const judgements = judgedCalls.tryFind(call_id) ?? (await judgedCalls.find(call_id));
+  for await (const items of readJudgedItems(database, ofQueue, { conditions, budget, paces })) {
+    for (const { id, call_op_name, annotation_state, judgements } of items) {
       const { numbers, isDisputed } = compare(judgements);
-      const key = isDisputed ? id : `${annotation_state} ${numberOfText(operations, call_op_name)} ${numbers}`;
+      const kind = kindOf({ call_op_name, annotation_state });
+      judgedItems.set(kind, (judgedItems.get(kind) ?? 0) + 1);
+      const key = isDisputed ? id : `${kind} ${numbers}`;
       const place = places.get(key);
       if (place !== undefined) {
         groups[place]!.count += 1;
@@ -126,6 +134,12 @@ async function groupByJudgements(database: Database, input: SummaryInput): Promi
       groups.push({ call_op_name, annotation_state, count: 1, ...(isDisputed && { id }) });
       for (const judgement of judgements) listed.push({ group, judgement });
     }
+  }
+  if (!findsByIndex(conditions)) {
+    const all = await database.read((transaction) => countGroups(transaction, ofQueue, conditions));
+    const unread = all.map((group) => ({ ...group, count: group.count - (judgedItems.get(kindOf(group)) ?? 0) }));
+    groups.push(...unread.filter(({ count }) => count > 0));
+    if (groups.length > maxListed) return {};
   }
   // Annotators and fields are listed in the order in which they first appeared.
   listed.sort((a, b) => (a.judgement.firstAt < b.judgement.firstAt ? -1 : 1));
@@ -142,8 +156,43 @@ async function groupByJudgements(database: Database, input: SummaryInput): Promi
         ...(body.include_times && { day: dayOf(at) }),
       };
     }),
-    ...(paces && { paces: await judgedCalls.end().then(() => paces.result()) }),
+    ...(paces && { paces: paces.result() }),
   };
+}
+
+/**
+ * Reads the items of a summary with their judgements: all of them if an index finds them, and otherwise, where most have no judgement,
+ * those that have one.
+ */
+async function* readJudgedItems(
+  database: Database,
+  ofQueue: JudgementsOfQueue,
+  { conditions, budget, paces }: { conditions: ItemSelection; budget: RequestBudget; paces: Paces | undefined },
+) {
+  const columns = ['id', 'call_op_name', 'annotation_state'] as const;
+  const read = (selected: ItemSelection) => readItemRows(database, ofQueue, selected, columns, budget);
+  const batches = readJudgedCalls(database, ofQueue, budget);
+  if (findsByIndex(conditions)) {
+    const judgedCalls = new InOrderOfCalls(batches, paces);
+    for await (const rows of read(conditions)) {
+      const items = [];
+      for (const row of rows) {
+        const judgements = judgedCalls.tryFind(row.call_id) ?? (await judgedCalls.find(row.call_id));
+        items.push({ ...row, judgements });
+      }
+      yield items;
+    }
+    if (paces) await judgedCalls.end();
+    return;
+  }
+  for await (const judged of batches) {
+    for (const call of judged) paces?.add(call);
+    const ofCalls = new Map(judged.map(({ call_id, judgements }) => [call_id, judgements]));
+    const ids = database.textsOf(JSON.stringify([...ofCalls.keys()]));
+    const selected = { ...conditions, calls: [...conditions.calls, { isWanted: true, ids }] };
+    for await (const rows of read(selected))
+      yield rows.map((row) => ({ ...row, judgements: ofCalls.get(row.call_id)! }));
+  }
 }
 
 /** Finds the judgements of calls that are asked for in the order of their ids. */

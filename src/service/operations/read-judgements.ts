@@ -22,7 +22,7 @@ type DatedKey = FeedbackKey &
   Pick<Tables['feedback'], 'created_at' | 'feedback_type' | 'creator'> & { payload?: string | null };
 
 /** A queue, and the beginnings of the types of feedback that are judgements in it; the rest of a type is the field. */
-interface JudgementsOfQueue {
+export interface JudgementsOfQueue {
   project_id: string;
   queue_id: string;
   types: readonly string[];

@@ -198,12 +198,15 @@ async function* foundInOrderOfStart(
   const { parts, accepts, searchSize: size = new SearchSize(database) } = plan;
   let wanted = offset - skippedByDatabase + limit;
   let after: Position | undefined;
+  let end: Position | undefined;
+  let isFull = false;
   while (wanted > 0) {
     await nextTurn();
     const maxFound = accepts ? maxBatchCalls : Math.min(wanted, maxBatchCalls);
-    const { found, end } = await database.read((transaction) =>
+    const found = await database.read((transaction) =>
       size.timed(async () => {
-        const end = await endOfRange(transaction, plan, { direction, after }, size.calls);
+        // A range with more calls than a batch is searched to its end, which takes long to find.
+        if (!isFull) end = await endOfRange(transaction, plan, { direction, after }, size.calls);
         const positions = transaction
           .selectFrom('calls')
           .select(['id', 'started_at', 'memory_bytes', ...columns])
@@ -212,12 +215,13 @@ async function* foundInOrderOfStart(
           .orderBy('id')
           .limit(maxFound)
           .offset(after ? 0 : skippedByDatabase);
-        return { found: await positions.execute(), end };
+        return positions.execute();
       }),
     );
     if (!accepts) wanted -= found.length;
     yield found;
-    after = found.length === maxFound ? found.at(-1) : end;
+    isFull = found.length === maxFound;
+    after = isFull ? found.at(-1) : end;
     if (!after) return;
   }
 }

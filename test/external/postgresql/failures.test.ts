@@ -1,3 +1,4 @@
+import { sql } from 'kysely';
 import { afterAll, describe, expect, it, onTestFinished } from 'vitest';
 import { startService } from '../../../src/service/start-service.ts';
 import { openDatabase } from '../../../src/service/storage/open-database.ts';
@@ -173,5 +174,14 @@ describe('the embedded service on PostgreSQL', () => {
         'index queue_items_by_trace is invalid',
       ]);
     });
+  });
+
+  it('compiles no statement, which would take longer than it saves', async () => {
+    const db = await openDatabase(await database());
+    onTestFinished(() => db.close());
+    const settings = [db.read, db.write].map((transact) =>
+      transact(async (transaction) => (await sql<{ jit: string }>`show jit`.execute(transaction)).rows),
+    );
+    expect(await Promise.all(settings)).toEqual([[{ jit: 'off' }], [{ jit: 'off' }]]);
   });
 });

@@ -78,15 +78,29 @@ describe('POST /annotation_queues/{queue_id}/items/summary', () => {
     expect(await summary(queue, { judgement_types: ['judged.'] })).toEqual({
       groups: [
         { call_op_name: 'plan', annotation_state: 'unstarted', count: 2 },
-        { call_op_name: 'chat', annotation_state: 'unstarted', count: 3 },
         { call_op_name: 'plan', annotation_state: 'unstarted', count: 1, id },
+        { call_op_name: 'chat', annotation_state: 'unstarted', count: 3 },
       ],
       judgements: [
         { group: 0, field: 'tone', user: 'ada', creator: null, value: 'kind' },
-        { group: 2, field: 'tone', user: 'ada', creator: 'claude', value: 'kind' },
-        { group: 2, field: 'tone', user: 'bob', creator: null, value: 'rude' },
+        { group: 1, field: 'tone', user: 'ada', creator: 'claude', value: 'kind' },
+        { group: 1, field: 'tone', user: 'bob', creator: null, value: 'rude' },
       ],
     });
+    const ofChat = { filter: { call_op_name: 'chat' }, judgement_types: ['judged.'] };
+    expect(await summary(queue, ofChat)).toEqual({
+      groups: [{ call_op_name: 'chat', annotation_state: 'unstarted', count: 3 }],
+      judgements: [],
+    });
+    await service.move(queue, 'call-0', 'completed');
+    const named = { call_ids: ['call-0', 'call-1', 'call-4'] };
+    expect((await summary(queue, { filter: named, judgement_types: ['judged.'] })).groups).toEqual([
+      { call_op_name: 'plan', annotation_state: 'completed', count: 1 },
+      { call_op_name: 'chat', annotation_state: 'unstarted', count: 1 },
+      { call_op_name: 'plan', annotation_state: 'unstarted', count: 1, id },
+    ]);
+    const exact = await summary(queue, { filter: { has_error: false }, judgement_types: ['judged.'] });
+    expect(exact.groups.map(({ count }: { count: number }) => count)).toEqual([1, 1, 1, 3]);
   });
 
   it('compares judgements that are too large to be in memory together, but none that is too large alone', async () => {

@@ -10,14 +10,18 @@ import { isConflict } from './postgres-failure.ts';
 import { SerialQueue } from './serial-queue.ts';
 import { postgresTextIndex } from './text-index.ts';
 
-/** Set in each transaction, because poolers such as PgBouncer reject or forget settings of a connection. */
-const limits = `
+/**
+ * Set in each transaction, because poolers such as PgBouncer reject or forget settings of a connection. Compiling a statement
+ * takes longer than it saves.
+ */
+const settings = `
+  set local jit = off;
   set local statement_timeout = '30s';
   set local lock_timeout = '10s';
   set local idle_in_transaction_session_timeout = '60s'`;
-const beginRead = `start transaction isolation level repeatable read read only; ${limits}`;
+const beginRead = `start transaction isolation level repeatable read read only; ${settings}`;
 /** A migration waits for changes that have begun, and others wait for it. The lock comes before the snapshot, which then shows the migration. */
-const beginWrite = `start transaction isolation level serializable; ${limits}; lock table schema_version in row share mode`;
+const beginWrite = `start transaction isolation level serializable; ${settings}; lock table schema_version in row share mode`;
 /**
  * Writes to the log of the database, so that the commit of a change that is already there waits for a synchronous standby
  * too. Otherwise, the repetition of a change that only the primary has would be acknowledged.
