@@ -134,6 +134,26 @@ export class Board extends View<ReviewState> {
     else if (!this.arguments) this.open({ queue_id: queue.id, project_id: queue.project_id, filter });
   }
 
+  /** Forgets the queue, so that nothing of it shows with the next one; what the person set for the page stays. */
+  protected forgetQueue(): void {
+    this.arguments = {};
+    this.#loading = undefined;
+    this.#waiting = undefined;
+    this.#prolongAtMs = Infinity;
+    document.title = 'heddle board';
+    this.update(({ formats, notice, hasSingleKeys, isRaw }) => {
+      return { ...connecting, ...emptyBoard, message: '', formats, notice, hasSingleKeys, isRaw };
+    });
+  }
+
+  /** Calls a tool, and never returns once the person has left the queue that was open. */
+  override async call<Data>(name: string, args: Arguments): Promise<Data> {
+    const queueId = this.arguments?.queue_id;
+    const result = super.call<Data>(name, args);
+    await result.catch(() => {});
+    return this.arguments?.queue_id === queueId ? result : new Promise(() => {});
+  }
+
   /** Loads the first page, with a filter that the person chose or else the same one. */
   reload(kind?: FilterKind): void {
     const { page, asked } = this.state;
@@ -466,17 +486,13 @@ export class Board extends View<ReviewState> {
     this.update(withFirstItems, page);
     this.#store.open(page);
     this.#loadCutValues();
-    if (isNew) {
-      const guided = lastingStorage()?.getItem(this.#guideKey);
-      // Whoever has judged nothing here yet reads them first, also where an agent of the account has judged.
-      const isBegun = page.queue.total !== toDoOf(page.queue);
-      this.update((state) => ({ ...state, isGuided: guided == null ? !isBegun : guided === 'open' }));
-      if (isBegun || page.items.length === 0) void this.#countJudged(isBegun && guided == null);
-      void this.#restore();
-    } else {
-      this.update(withRestored, this.#store.read());
-      if (page.items.length === 0) void this.#countJudged();
-    }
+    const isBegun = page.queue.total !== toDoOf(page.queue);
+    const guided = lastingStorage()?.getItem(this.#guideKey);
+    // Whoever has judged nothing here yet reads them first, also where an agent of the account has judged.
+    if (isNew) this.update((state) => ({ ...state, isGuided: guided == null ? !isBegun : guided === 'open' }));
+    if (isBegun || page.items.length === 0) void this.#countJudged(isNew && isBegun && guided == null);
+    if (isNew) void this.#restore();
+    else this.update(withRestored, this.#store.read());
     if (!isNew || isChat) return;
     document.title = `${plainText(name)} – heddle board`;
     // With the focus on a card, keys work at once. In a chat it is left alone: the person may be typing a message.
