@@ -1,4 +1,5 @@
 import type { Change } from '../../../queues/changes/plan-updates.ts';
+import type { GivenFeedback } from '../../../queues/given-feedback.ts';
 import type { FieldSummary } from '../../../queues/queue-fields.ts';
 import type { ReviewedItem } from '../../../tools/review-queue.ts';
 
@@ -161,12 +162,27 @@ function goldIn(item: ReviewedItem, { judgements, retracted, note }: Draft): Rec
 
 /** Returns the item as it is once a draft is written, which gave it a state. */
 export function writtenItem(item: ReviewedItem, draft: Draft, annotation_state: string): ReviewedItem {
-  const judgements = Object.entries({ ...item.judgements, ...Object.fromEntries(draft.judgements) });
   return {
     ...item,
     annotation_state,
-    given: undefined,
-    judgements: Object.fromEntries(judgements.filter(([field]) => !draft.retracted.has(field))),
+    judgements: withDrafted(item.judgements, draft),
     ...(draft.note?.trim() && { note: draft.note.trim() }),
   };
+}
+
+/** Returns what was given on an item once an account has written a draft. */
+export function withWritten(given: GivenFeedback, draft: Draft, account: string): GivenFeedback {
+  const judgements = new Map(Object.entries(given.judgements));
+  const own = withDrafted(judgements.get(account), draft);
+  judgements.set(account, own);
+  if (Object.keys(own).length === 0) judgements.delete(account);
+  const notes = new Map(Object.entries(given.notes ?? {}));
+  const note = draft.note?.trim();
+  if (note) notes.set(account, [...(notes.get(account) ?? []), note]);
+  return { ...given, judgements: Object.fromEntries(judgements), notes: Object.fromEntries(notes) };
+}
+
+function withDrafted(values: Record<string, unknown> = {}, { judgements, retracted }: Draft): Record<string, unknown> {
+  const all = [...new Map([...Object.entries(values), ...judgements])];
+  return Object.fromEntries(all.filter(([field]) => !retracted.has(field)));
 }

@@ -23,7 +23,7 @@ import { countOf } from '../shared/labels.ts';
 import { connecting, View } from '../shared/view.ts';
 import { plainText } from '../shared/visible-text.ts';
 import { isCut } from '../values/value-view.ts';
-import { draftedChange, emptyDraft, fieldsOf, isEmpty, isFinal, isWritable } from './draft.ts';
+import { draftedChange, emptyDraft, fieldsOf, isEmpty, isWritable } from './draft.ts';
 import { DraftStore } from './draft-store.ts';
 import { type FilterKind, filterOf, kindOf, toDo } from './filters.ts';
 import { listenToKeys } from './keyboard.ts';
@@ -36,6 +36,7 @@ import {
   chooseState,
   emptyBoard,
   hasChoiceOfState,
+  isLeft,
   isSettled,
   messageToModel,
   nextOffset,
@@ -267,8 +268,7 @@ export class Board extends View<ReviewState> {
         ...query,
       });
       const { judgements = {}, ...rest } = items[0] ?? {};
-      const isJudged = Object.keys({ ...judgements, ...rest.notes, ...rest.gold }).length > 0;
-      this.#set(id, { given: isJudged ? { judgements, ...rest } : 'No one has judged this item yet.' });
+      this.#set(id, { given: { judgements, ...rest } });
     } catch {
       this.#set(id, { given: 'This could not be read. Close and open it to try again.' });
     }
@@ -559,13 +559,13 @@ export class Board extends View<ReviewState> {
     document.querySelector<HTMLElement>('footer button')?.focus();
   }
 
-  /** Leaves an item that is finished for the next one to do, or for the end. */
+  /** Leaves an item that is done for the next one to do or without a value, or for the end. */
   async #moveToUnfinished(): Promise<void> {
     const { cards, current, kind, message, page } = this.state;
-    const isToDo = ({ item, draft }: Card): boolean => !isFinal(item.annotation_state) && isEmpty(draft);
+    const isToDo = (card: Card): boolean => isLeft(this.state, card) && isEmpty(card.draft);
     const all = [...cards.values()];
     const position = all.findIndex(({ item }) => item.id === current);
-    if (kind !== 'todo' || position === -1 || !isFinal(all[position]!.item.annotation_state)) return;
+    if (!/^(todo|lacking)$/.test(kind) || position === -1 || isLeft(this.state, all[position]!)) return;
     const after = all.findIndex((card, at) => at > position && isToDo(card));
     const next = after === -1 ? all.findIndex(isToDo) : after;
     if (next !== -1) this.#focusAt(next);
