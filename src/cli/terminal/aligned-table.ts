@@ -15,8 +15,12 @@ export const minTableWidth = 120;
 const idColumn = /(?:^|_)(?:id|digest|ref|reference)$/;
 /** Name of a column whose values are times of the service. */
 const timeColumn = /(?:^|_)at$/;
-/** A line above a table with values that all its rows have. */
-const pairsLine = /^(?:same in every row|columns equal to another): /;
+/** A line above a table with values that all its rows have, and one that only a model needs. */
+const pairsLine = /^same in every row: /;
+const equalsLine = /^columns equal to another: /;
+/** A column that says nothing to people, and its pair in a line above. */
+const versionColumn = 'guidelines_version';
+const versionPair = / guidelines_version=\S+/;
 /** A name and a value, which are JSON where they could be read as more, and the space before the next pair. */
 const valuePair = /("(?:[^"\\]|\\.)*"|[^\s=";]+)=("(?:[^"\\]|\\.)*"|[{[].*?[}\]](?= \S+=|;|$)|[^\s;]*)( (?=\S))?/g;
 /** Columns that say of runs which is better. */
@@ -44,7 +48,9 @@ export function alignTables(text: string, width: number): string {
   let isCut = false;
   const endTable = (): void => {
     if (table.length > 0) {
-      const result = drawTable(table, width);
+      const version = table[0]!.indexOf(versionColumn);
+      const shown = table.map((cells) => cells.filter((_, at) => at !== version));
+      const result = drawTable(shown, width);
       drawn.push(result.text);
       isCut ||= result.isCut;
     }
@@ -59,7 +65,8 @@ export function alignTables(text: string, width: number): string {
       if (cells.length > 1) drawn.push('');
     }
     if (cells.length > 1) table.push(cells);
-    else drawn.push(drawLine(line, width).replace(/(?<=: )(better|worse)(?=: [+-]\d)/, paintVerdict));
+    else if (!equalsLine.test(line))
+      drawn.push(drawLine(line, width).replace(/(?<=: )(better|worse)(?=: [+-]\d)/, paintVerdict));
   }
   endTable();
   if (isCut) drawn.push(cutNote);
@@ -68,7 +75,10 @@ export function alignTables(text: string, width: number): string {
 
 /** Draws a line outside of tables: an object in JSON as a list of its members, and the pairs of a table as words. */
 function drawLine(line: string, width: number): string {
-  if (pairsLine.test(line)) return escapeInvisible(pairsInWords(line).replace(/\s+/g, ' '));
+  if (pairsLine.test(line)) {
+    const pairs = line.replace(pairsLine, 'For all of them: ').replace(versionPair, '');
+    return escapeInvisible(pairsInWords(pairs).replace(/\s+/g, ' '));
+  }
   const value = line.startsWith('{') ? parsed(line) : undefined;
   if (!isJsonObject(value)) return line;
   return drawRecord(
