@@ -30,7 +30,7 @@ export interface ExportedPart {
   text: string;
   /** Judgements, gold and notes of the whole export, and how many there are by whom, like `2 by ana` and `1 note`. */
   judgements: number;
-  origins: string[];
+  origins: string;
   /** Items of the whole export. */
   items: number;
   writtenItems: number;
@@ -92,15 +92,12 @@ export async function* exportedJudgements(
   const rowsByCall = byCall(rows);
   const exportedItems = items.filter(({ call_id }) => wide || rowsByCall.has(call_id));
   const paths = values ? [...new Set(exportedItems.flatMap(({ display_fields }) => display_fields))] : [];
-  const origins = countEach([...judgements.map(({ annotator }) => `by ${annotator}`), ...gold.map(() => 'gold')]);
-  const counts = {
-    judgements: entries.length,
-    origins: [
-      ...[...origins].map(([origin, count]) => `${count} ${origin}`),
-      ...(notes.length > 0 ? [pluralize(notes.length, 'note')] : []),
-    ],
-    items: exportedItems.length,
-  };
+  const origins = [
+    ...[...countEach(judgements.map(({ annotator }) => annotator))].map(([name, count]) => `${count} by ${name}`),
+    ...(gold.length > 0 ? [`${gold.length} gold`] : []),
+    ...(notes.length > 0 ? [pluralize(notes.length, 'note')] : []),
+  ].join(', ');
+  const counts = { judgements: entries.length, origins, items: exportedItems.length };
   let writtenItems = 0;
   let rowNumber = 1;
   let defused = 0;

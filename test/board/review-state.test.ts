@@ -290,8 +290,9 @@ describe('writing of the review board', () => {
     const retracting = withDraft(loaded, 'a', 'all', (draft) =>
       withRetraction(withRetraction(draft, 'score'), 'helpful'),
     );
-    expect(withResult(retracting, retracting.cards.get('a')!, {}).cards.get('a')?.given?.judgements).toEqual({
-      cody: { helpful: true },
+    expect(withResult(retracting, retracting.cards.get('a')!, {}).cards.get('a')?.given).toEqual({
+      judgements: { cody: { helpful: true } },
+      notes: {},
     });
   });
 

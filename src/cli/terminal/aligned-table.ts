@@ -15,12 +15,11 @@ export const minTableWidth = 120;
 const idColumn = /(?:^|_)(?:id|digest|ref|reference)$/;
 /** Name of a column whose values are times of the service. */
 const timeColumn = /(?:^|_)at$/;
-/** A line above a table with values that all its rows have, and one that only a model needs. */
+/** Lines above a table: with values that all its rows have, and one that only a model needs. */
 const pairsLine = /^same in every row: /;
 const equalsLine = /^columns equal to another: /;
-/** A column that says nothing to people, and its pair in a line above. */
+/** A column that says nothing to people. */
 const versionColumn = 'guidelines_version';
-const versionPair = / guidelines_version=\S+/;
 /** A name and a value, which are JSON where they could be read as more, and the space before the next pair. */
 const valuePair = /("(?:[^"\\]|\\.)*"|[^\s=";]+)=("(?:[^"\\]|\\.)*"|[{[].*?[}\]](?= \S+=|;|$)|[^\s;]*)( (?=\S))?/g;
 /** Columns that say of runs which is better. */
@@ -49,8 +48,7 @@ export function alignTables(text: string, width: number): string {
   const endTable = (): void => {
     if (table.length > 0) {
       const version = table[0]!.indexOf(versionColumn);
-      const shown = table.map((cells) => cells.filter((_, at) => at !== version));
-      const result = drawTable(shown, width);
+      const result = drawTable(version < 0 ? table : table.map((cells) => cells.toSpliced(version, 1)), width);
       drawn.push(result.text);
       isCut ||= result.isCut;
     }
@@ -76,7 +74,7 @@ export function alignTables(text: string, width: number): string {
 /** Draws a line outside of tables: an object in JSON as a list of its members, and the pairs of a table as words. */
 function drawLine(line: string, width: number): string {
   if (pairsLine.test(line)) {
-    const pairs = line.replace(pairsLine, 'For all of them: ').replace(versionPair, '');
+    const pairs = line.replace(pairsLine, 'For all of them: ').replace(/ guidelines_version=\S+/, '');
     return escapeInvisible(pairsInWords(pairs).replace(/\s+/g, ' '));
   }
   const value = line.startsWith('{') ? parsed(line) : undefined;

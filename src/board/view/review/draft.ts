@@ -162,27 +162,25 @@ function goldIn(item: ReviewedItem, { judgements, retracted, note }: Draft): Rec
 
 /** Returns the item as it is once a draft is written, which gave it a state. */
 export function writtenItem(item: ReviewedItem, draft: Draft, annotation_state: string): ReviewedItem {
+  const judgements = Object.entries({ ...item.judgements, ...Object.fromEntries(draft.judgements) });
   return {
     ...item,
     annotation_state,
-    judgements: withDrafted(item.judgements, draft),
+    judgements: Object.fromEntries(judgements.filter(([field]) => !draft.retracted.has(field))),
     ...(draft.note?.trim() && { note: draft.note.trim() }),
   };
 }
 
-/** Returns what was given on an item once an account has written a draft. */
-export function withWritten(given: GivenFeedback, draft: Draft, account: string): GivenFeedback {
-  const judgements = new Map(Object.entries(given.judgements));
-  const own = withDrafted(judgements.get(account), draft);
-  judgements.set(account, own);
+/** Returns what was given on an item once an account has written its judgements and a note. */
+export function withWritten(
+  given: GivenFeedback,
+  account: string,
+  { judgements: own = {} }: ReviewedItem,
+  note?: string,
+): GivenFeedback {
+  const judgements = new Map(Object.entries(given.judgements)).set(account, own);
   if (Object.keys(own).length === 0) judgements.delete(account);
   const notes = new Map(Object.entries(given.notes ?? {}));
-  const note = draft.note?.trim();
   if (note) notes.set(account, [...(notes.get(account) ?? []), note]);
   return { ...given, judgements: Object.fromEntries(judgements), notes: Object.fromEntries(notes) };
-}
-
-function withDrafted(values: Record<string, unknown> = {}, { judgements, retracted }: Draft): Record<string, unknown> {
-  const all = [...new Map([...Object.entries(values), ...judgements])];
-  return Object.fromEntries(all.filter(([field]) => !retracted.has(field)));
 }

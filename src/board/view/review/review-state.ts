@@ -328,11 +328,10 @@ function withDecision(
     count += 1;
     isChanged ||= !isSameDraft(draft, card.draft);
   }
-  const decided: ReviewState = { ...state, cards, isAsking: false };
+  const decided = { ...state, cards, isAsking: false };
   const values = [...(cards.get(id)?.draft.judgements ?? [])].map(([field, value]) => decisionOf(field, value));
   // The board goes on to the next item, so the message names all values of this one.
-  const isDone = values.includes(what) && isSettled(decided, id);
-  const said = isDone ? ` decided: ${values.join(', ')}` : `: ${what}`;
+  const said = values.includes(what) && isSettled(decided, id) ? ` decided: ${values.join(', ')}` : `: ${what}`;
   const message =
     count > 1
       ? `${what}, for ${countOf(count, 'item')}. u takes that back.`
@@ -468,16 +467,14 @@ export function withResult(
     return withCard(state, item.id, (current) => ({ ...current, problem }));
   }
   const { account } = state.page ?? {};
-  // Gold is no judgement of the account.
-  const givenAfter = (given: Card['given']): GivenFeedback | undefined =>
-    typeof given === 'object' && account !== undefined && !item.disputes
-      ? withWritten(given, draft, account)
-      : undefined;
+  const written = writtenItem(item, draft, annotation_state);
+  const after = (given: Card['given']) =>
+    typeof given === 'object' && account ? withWritten(given, account, written, draft.note?.trim()) : undefined;
   const settled = withCard(state, item.id, (current) => ({
     ...current,
-    item: { ...writtenItem(item, draft, annotation_state), given: givenAfter(item.given) },
+    item: { ...written, given: after(item.given) },
     draft: current.draft === draft ? emptyDraft : current.draft,
-    given: givenAfter(current.given),
+    given: after(current.given),
     problem: undefined,
     isWritten: true,
     isSelected: false,

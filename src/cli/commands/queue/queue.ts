@@ -71,9 +71,9 @@ function addExport(queue: Command): void {
       const exported = await exportJudgements(id, options, opened).finally(() => showProgress(''));
       const { judgements, origins, items, defused, firstDefused } = exported;
       const note = defused > 0 ? ` ${describeDefused(defused, firstDefused)}` : '';
-      const from = origins.length > 0 ? `: ${escapeControls(origins.join(', '))}` : '';
+      const from = origins && `: ${origins}`;
       const found = judgements === 1 ? '1 judgement or note' : `${judgements} judgements and notes`;
-      invocation().stderr.write(`${found} of ${pluralize(items, 'item')}${from}.${note}\n`);
+      invocation().stderr.write(`${escapeControls(`${found} of ${pluralize(items, 'item')}${from}.${note}`)}\n`);
     }),
   );
 }
