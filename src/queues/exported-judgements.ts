@@ -1,10 +1,12 @@
 import { HeddleError } from '../core/errors.ts';
 import { inBatches } from '../core/in-batches.ts';
 import { ownMember } from '../core/json/member-at.ts';
+import { countEach } from '../core/statistics/count-each.ts';
 import { readCalls } from '../records/read-calls.ts';
 import { operationName } from '../records/unknown-operation.ts';
 import { valuesAt } from '../text/call-values.ts';
 import { csvLine } from '../text/csv-line.ts';
+import { pluralize } from '../text/page.ts';
 import { withReadableTimes } from './item-pages.ts';
 import { byCall, goldJudgementsOf, judgementsOf, latestJudgements, notesOf, readFeedback } from './judgements.ts';
 import { matchingItems } from './matching-items.ts';
@@ -26,13 +28,16 @@ export interface ExportForm {
 /** A part of an export, with what there is of it so far. */
 export interface ExportedPart {
   text: string;
-  /** Judgements, gold and notes of the whole export. */
+  /** Judgements, gold and notes of the whole export, and how many there are by whom, like `2 by ana` and `1 note`. */
   judgements: number;
+  origins: string;
   /** Items of the whole export. */
   items: number;
   writtenItems: number;
   /** Cells that were changed, because a spreadsheet would run them as formulas. */
   defused: number;
+  /** Row and column of the first of them. */
+  firstDefused?: string | undefined;
 }
 
 const itemsPerPart = 500;
@@ -67,6 +72,7 @@ export async function* exportedJudgements(
   const feedback = await readFeedback(queue);
   const given = [judgementsOf(feedback), goldJudgementsOf(feedback)];
   const [judgements = [], gold = []] = all ? given : given.map(latestJudgements);
+  const notes = notesOf(feedback);
   const entries: Entry[] = [
     ...judgements.map(({ call_id, field, value, annotator, at }) => ({
       call_id,
@@ -77,7 +83,7 @@ export async function* exportedJudgements(
       call_id,
       row: { field, value, reason, judged_at: at, gold: true },
     })),
-    ...notesOf(feedback).map(({ call_id, note, annotator, at }) => ({
+    ...notes.map(({ call_id, note, annotator, at }) => ({
       call_id,
       row: { note, annotator, judged_at: at },
     })),
@@ -86,9 +92,16 @@ export async function* exportedJudgements(
   const rowsByCall = byCall(rows);
   const exportedItems = items.filter(({ call_id }) => wide || rowsByCall.has(call_id));
   const paths = values ? [...new Set(exportedItems.flatMap(({ display_fields }) => display_fields))] : [];
-  const counts = { judgements: entries.length, items: exportedItems.length };
+  const origins = [
+    ...[...countEach(judgements.map(({ annotator }) => annotator))].map(([name, count]) => `${count} by ${name}`),
+    ...(gold.length > 0 ? [`${gold.length} gold`] : []),
+    ...(notes.length > 0 ? [pluralize(notes.length, 'note')] : []),
+  ].join(', ');
+  const counts = { judgements: entries.length, origins, items: exportedItems.length };
   let writtenItems = 0;
+  let rowNumber = 1;
   let defused = 0;
+  let firstDefused: string | undefined;
   const callColumns = paths.map((path) => `call.${path}`);
   // A table with a line for each item is for people, who read the values and the judgements first.
   const columns = wide
@@ -116,12 +129,14 @@ export async function* exportedJudgements(
           ...Object.fromEntries(paths.map((path) => [`call.${path}`, ownMember(callValues, path)])),
         };
         const { line, changed } = csvLine(columns.map((name) => ownMember(exported, name)));
-        defused += changed;
+        defused += changed.length;
+        rowNumber += 1;
+        if (changed[0] !== undefined) firstDefused ??= `row ${rowNumber}, column ${columns[changed[0]]}`;
         lines.push(`${line}\r\n`);
       }
     }
     writtenItems += batch.length;
-    yield { text: lines.join(''), ...counts, writtenItems, defused };
+    yield { text: lines.join(''), ...counts, writtenItems, defused, firstDefused };
   }
 }
 

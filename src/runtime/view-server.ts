@@ -92,7 +92,8 @@ export async function startViewServer(
   };
   const route = async (request: IncomingMessage, response: ServerResponse): Promise<void> => {
     access.checkHost(request);
-    if (request.url === '/') {
+    // After the ?, the page keeps what the person chose.
+    if (/^\/(\?|$)/.test(request.url!)) {
       checkMethod(request, 'GET', 'HEAD');
       send(response, 200, 'text/html; charset=utf-8', html);
       return;

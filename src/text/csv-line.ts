@@ -12,22 +12,23 @@ const plainNumber = /^[+-]?\d{1,40}(\.\d{1,40})?([eE][+-]?\d{1,4})?$/;
 
 /**
  * Formats values as a line of CSV (RFC 4180) without its line end. Text that a spreadsheet would run as a formula gets an
- * apostrophe in front; `changed` counts these cells.
+ * apostrophe in front; `changed` has the positions of these cells.
  */
-export function csvLine(values: readonly unknown[]): { line: string; changed: number } {
-  let changed = 0;
-  const cells = values.map((value) => {
+export function csvLine(values: readonly unknown[]): { line: string; changed: number[] } {
+  const changed: number[] = [];
+  const cells = values.map((value, at) => {
     const text = valueText(value);
     const isRisky = typeof value === 'string' && formula.test(text) && !plainNumber.test(text);
-    if (isRisky) changed += 1;
+    if (isRisky) changed.push(at);
     return quoted(isRisky ? `'${text}` : text);
   });
   return { line: cells.join(','), changed };
 }
 
-/** Says how many cells {@link csvLine} has changed. */
-export function describeDefused(cells: number): string {
-  return `${pluralize(cells, 'cell')} that a spreadsheet would run as a formula got an apostrophe in front.`;
+/** Says how many cells {@link csvLine} has changed, and where the first one is. */
+export function describeDefused(cells: number, first?: string): string {
+  const where = first === undefined ? '' : `, the first in ${first}`;
+  return `${pluralize(cells, 'cell')} that a spreadsheet would run as a formula got an apostrophe in front${where}.`;
 }
 
 /** Returns the text of a cell that {@link csvLine} wrote, without the apostrophe that keeps a spreadsheet from running it. */

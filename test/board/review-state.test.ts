@@ -12,6 +12,7 @@ import {
   emptyBoard,
   give,
   giveTyped,
+  isLeft,
   isSettled,
   messageToModel,
   nextOffset,
@@ -161,6 +162,8 @@ describe('the state of the review board', () => {
   it('says which item was judged, also once the next one is shown', () => {
     expect(chooseActive(opened, 'b', '2').message).toBe('Item 2: helpful No');
     expect(chooseState(opened, 'a', 'skipped').message).toBe('Item 1: skipped');
+    const both = give(give(opened, 'b', 'helpful', false), 'b', 'score', 0.5);
+    expect(both.message).toBe('Item 2 decided: helpful No, score 0.5');
   });
 
   it.each(['completed', 'skipped'])('does not skip or finish an item that is %s', (annotation_state) => {
@@ -266,6 +269,42 @@ describe('writing of the review board', () => {
     expect(messageToModel(written, 0)).toBe(
       'The user judged 1 item of queue queue on the review board. All of this is stored already: do not write it again.\n{"item_id":"a","judgements":{"helpful":true},"annotation_state":"in_progress"}',
     );
+  });
+
+  it('keeps what others judged on a card that is written, with the new judgements and the note of the account', () => {
+    const given = { judgements: { cody: { helpful: true }, root: { helpful: true, score: 1 } } };
+    const shown = withFirstItems(
+      connected,
+      page([item('a', { given, judgements: given.judgements.root })], { account: 'root' }),
+    );
+    const loaded = withCard(shown, 'a', (card) => ({ ...card, given }));
+    const judged = withDraft(give(loaded, 'a', 'helpful', false), 'a', 'note', (draft) => {
+      return { ...withRetraction(draft, 'score'), note: 'Too long. ' };
+    });
+    const { item: stored, given: read } = withResult(judged, judged.cards.get('a')!, {}).cards.get('a')!;
+    const after = {
+      judgements: { cody: { helpful: true }, root: { helpful: false } },
+      notes: { root: ['Too long.'] },
+    };
+    expect([stored.given, read]).toEqual([after, after]);
+    const retracting = withDraft(loaded, 'a', 'all', (draft) =>
+      withRetraction(withRetraction(draft, 'score'), 'helpful'),
+    );
+    expect(withResult(retracting, retracting.cards.get('a')!, {}).cards.get('a')?.given).toEqual({
+      judgements: { cody: { helpful: true } },
+      notes: {},
+    });
+  });
+
+  it('leaves an item once it has a value of everyone where values are missing, and once it is finished otherwise', () => {
+    const given = { judgements: { 'root (cody)': { helpful: true } } };
+    const completed = item('a', { annotation_state: 'completed', given });
+    const lacking = withFirstItems(connected, page([completed], { account: 'root', filter: { lacks_value: true } }));
+    expect(isLeft(lacking, lacking.cards.get('a')!)).toBe(true);
+    const judged = give(lacking, 'a', 'score', 0.5);
+    const written = withResult(judged, judged.cards.get('a')!, {});
+    expect(isLeft(written, written.cards.get('a')!)).toBe(false);
+    expect(isLeft(opened, opened.cards.get('a')!)).toBe(true);
   });
 
   it('keeps what the person decided while the item was written', () => {

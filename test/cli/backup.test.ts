@@ -1,4 +1,5 @@
 import { existsSync, readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs';
+import { userInfo } from 'node:os';
 import { join } from 'node:path';
 import { setImmediate } from 'node:timers/promises';
 import { setFlagsFromString } from 'node:v8';
@@ -333,8 +334,8 @@ describe('heddle queue export', () => {
     const csv = ['queue', 'export', 'q', '--project', 'a/b', '--values', '--format', 'csv', '--out', out];
     const { code, stdout, stderr } = await run(csv, environment);
     expect([code, stdout]).toEqual([0, '']);
-    expect(stderr).toBe(
-      '6 judgements and notes of 2 items. 5 cells that a spreadsheet would run as a formula got an apostrophe in front.\n',
+    expect(stderr).toContain(
+      `6 judgements and notes of 2 items: 4 by ${userInfo().username} (heddle), 2 notes. 5 cells `,
     );
     const text = readFileSync(out, 'utf8');
     expect(text.split('\r\n')[0]).toBe(
@@ -385,7 +386,9 @@ describe('heddle queue export', () => {
     expect(end).toBe('');
     const withValues = (await run([...wide, '--format', 'csv', '--values'], environment)).stdout;
     expect(withValues).toMatch(/^call\.inputs\.question,.*helpful \(ana\),/);
-    expect(stderr).toMatch(/^5 judgements and notes of 2 items\./);
+    expect(stderr).toBe(
+      '5 judgements and notes of 2 items: 1 by ana, 1 by ben, 1 gold, 2 notes. 1 cell that a spreadsheet would run as a formula got an apostrophe in front, the first in row 2, column note (ben).\n',
+    );
     const [row] = (await run([...wide, '--values'], environment)).stdout.split('\n');
     expect(row).toMatch(/^\{"call_values":\{"inputs\.question":"Q 1\?"\},"helpful \(ana\)":true,/);
     const call_op_name = 'weave:///team/shop/op/reply:YIHR';
@@ -402,7 +405,7 @@ describe('heddle queue export', () => {
       await call('update_queue_items', change, environment);
       const out = join(folder, `judgements.${format}`);
       const exported = await run(['queue', 'export', 'support-triage', '--format', format, '--out', out], environment);
-      expect(exported.stderr).toBe('1 judgement or note of 1 item.\n');
+      expect(exported.stderr).toBe('1 judgement or note of 1 item: 1 gold.\n');
       expect(readFileSync(out, 'utf8')).not.toContain('annotator":');
       const imported = await run(['service', 'import', out, '--project', 'a/b', '--queue', 'again'], environment);
       expect(imported.code, imported.stderr).toBe(0);

@@ -15,8 +15,11 @@ export const minTableWidth = 120;
 const idColumn = /(?:^|_)(?:id|digest|ref|reference)$/;
 /** Name of a column whose values are times of the service. */
 const timeColumn = /(?:^|_)at$/;
-/** A line above a table with values that all its rows have. */
-const pairsLine = /^(?:same in every row|columns equal to another): /;
+/** Lines above a table: with values that all its rows have, and one that only a model needs. */
+const pairsLine = /^same in every row: /;
+const equalsLine = /^columns equal to another: /;
+/** A column that says nothing to people. */
+const versionColumn = 'guidelines_version';
 /** A name and a value, which are JSON where they could be read as more, and the space before the next pair. */
 const valuePair = /("(?:[^"\\]|\\.)*"|[^\s=";]+)=("(?:[^"\\]|\\.)*"|[{[].*?[}\]](?= \S+=|;|$)|[^\s;]*)( (?=\S))?/g;
 /** Columns that say of runs which is better. */
@@ -44,7 +47,8 @@ export function alignTables(text: string, width: number): string {
   let isCut = false;
   const endTable = (): void => {
     if (table.length > 0) {
-      const result = drawTable(table, width);
+      const version = table[0]!.indexOf(versionColumn);
+      const result = drawTable(version < 0 ? table : table.map((cells) => cells.toSpliced(version, 1)), width);
       drawn.push(result.text);
       isCut ||= result.isCut;
     }
@@ -59,7 +63,8 @@ export function alignTables(text: string, width: number): string {
       if (cells.length > 1) drawn.push('');
     }
     if (cells.length > 1) table.push(cells);
-    else drawn.push(drawLine(line, width).replace(/(?<=: )(better|worse)(?=: [+-]\d)/, paintVerdict));
+    else if (!equalsLine.test(line))
+      drawn.push(drawLine(line, width).replace(/(?<=: )(better|worse)(?=: [+-]\d)/, paintVerdict));
   }
   endTable();
   if (isCut) drawn.push(cutNote);
@@ -68,7 +73,10 @@ export function alignTables(text: string, width: number): string {
 
 /** Draws a line outside of tables: an object in JSON as a list of its members, and the pairs of a table as words. */
 function drawLine(line: string, width: number): string {
-  if (pairsLine.test(line)) return escapeInvisible(pairsInWords(line).replace(/\s+/g, ' '));
+  if (pairsLine.test(line)) {
+    const pairs = line.replace(pairsLine, 'For all of them: ').replace(/ guidelines_version=\S+/, '');
+    return escapeInvisible(pairsInWords(pairs).replace(/\s+/g, ' '));
+  }
   const value = line.startsWith('{') ? parsed(line) : undefined;
   if (!isJsonObject(value)) return line;
   return drawRecord(

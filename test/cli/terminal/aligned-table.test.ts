@@ -133,6 +133,16 @@ describe('alignTables', () => {
     );
   });
 
+  it('leaves out versions of guidelines and which columns are equal', () => {
+    const text = lines(
+      'same in every row: total=20 guidelines_version=b7622474',
+      'columns equal to another: name=id',
+      'id\tremaining\tguidelines_version',
+      'answers\t20\tb7622474',
+    );
+    expect(alignTables(text, 100)).toBe(lines('For all of them: total=20', 'id       remaining', 'answers         20'));
+  });
+
   it('writes judgements and the values that all rows share as words', () => {
     const text = lines(
       'same in every row: state=unstarted "score same"="not passed" meta={"x":1,"y":"a b"} note="say \\"hi\\""',
@@ -141,7 +151,7 @@ describe('alignTables', () => {
     );
     expect(alignTables(text, 120)).toBe(
       lines(
-        'same in every row: state=unstarted, score same=not passed, meta=x: 1, y: a b, note=say "hi"',
+        'For all of them: state=unstarted, score same=not passed, meta=x: 1, y: a b, note=say "hi"',
         'id  judgements',
         'a   ana: note=say "hi" to all, kind=a"b, tone=3; ben: tone=4',
       ),

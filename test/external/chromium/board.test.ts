@@ -1,4 +1,5 @@
 import { writeFileSync } from 'node:fs';
+import { userInfo } from 'node:os';
 import { join } from 'node:path';
 import { beforeAll, describe, expect, it } from 'vitest';
 import { views } from '../../../src/board/views.ts';
@@ -110,6 +111,42 @@ describe.skipIf(!hasChromium)('heddle board in a browser', () => {
     await page.getByRole('button', { name: 'support-triage' }).click();
     await says(page, '9 items to judge.');
     expect(await page.locator('h1').innerText()).toBe('support-triage');
+  });
+
+  it('shows nothing of the queue before once another one is chosen, also after a reload', async () => {
+    const environment = emptyHome(temporaryFolder());
+    const change = { judgements: { helpful: false }, annotation_state: 'completed' };
+    await call('update_queue_items', { queue_id: 'support-triage', filter: {}, change, confirm: true }, environment);
+    const { items } = (await call('query_queue_items', { queue_id: 'support-triage' }, environment)).result;
+    const { queue_id } = (await call('create_queue', { name: 'second' }, environment)).result;
+    await call('add_queue_items', { queue_id, call_ids: [items[0].call_id, items[1].call_id] }, environment);
+    const { url } = await startBoard(['support-triage'], environment);
+    const page = await open(url);
+    const progress = page.locator('.progress');
+    await progress
+      .filter({ hasText: `12 of 12 items finished; you judged 0, ${userInfo().username} (heddle) 12` })
+      .waitFor();
+    await page.locator('summary').filter({ hasText: 'Keyboard' }).click();
+    await page.getByRole('checkbox', { name: 'Single keys' }).uncheck();
+    // A count that is under way belongs to the queue that it was made for.
+    await page.evaluate(`const send = fetch;
+      window.fetch = (path, options) => {
+        if (!options.body.includes('summarize_queue')) return send(path, options);
+        return new Promise((resolve) => { window.goOn = () => { const answer = send(path, options); resolve(answer); return answer; }; });
+      };`);
+    await page.getByRole('button', { name: 'Refresh' }).click();
+    await page.getByRole('button', { name: 'Choose another queue' }).click();
+    await says(page, 'Choose a queue.');
+    expect(await page.evaluate('document.title')).toBe('heddle board');
+    await page.getByRole('button', { name: 'second' }).click();
+    await says(page, '2 items to judge.');
+    await page.evaluate('window.goOn().then((answer) => answer.clone().text()).then(() => {})');
+    expect(await progress.innerText()).toBe('0 of 2 items finished');
+    await page.locator('summary').filter({ hasText: 'Keyboard' }).click();
+    expect(await page.getByRole('checkbox', { name: 'Single keys' }).evaluate((box) => box.checked)).toBe(false);
+    await page.reload();
+    await says(page, '2 items to judge.');
+    expect(await page.locator('h1').innerText()).toBe('second');
   });
 
   it('opens the only queue, and accepts keys immediately and after writing', async () => {

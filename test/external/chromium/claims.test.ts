@@ -164,9 +164,14 @@ describe.skipIf(!hasChromium)('boards of several people on one queue', () => {
     expect(await accessibilityFindings(page)).toEqual([]);
     await page.keyboard.press('s');
     await page.keyboard.press('1');
-    await says(page, 'Item 1: helpful Yes');
+    await says(page, 'Item 1 decided: helpful Yes');
+    await page.locator('article').first().focus();
     await page.keyboard.press('Enter');
     await says(page, '1 item written.');
+    expect(await page.locator('article').first().locator('.others li').allInnerTexts()).toEqual([
+      'cody (heddle) helpful: No',
+      'cody (you) helpful: Yes',
+    ]);
     await progress.filter({ hasText: '3 of 3 items finished; you judged 1, cody (heddle) 3' }).waitFor();
     await page.locator('summary').filter({ hasText: 'Team' }).click();
     await page.locator('.over td').first().waitFor();
@@ -179,18 +184,27 @@ describe.skipIf(!hasChromium)('boards of several people on one queue', () => {
     const change = { judgements: { helpful: false }, annotation_state: 'completed' };
     await call('update_queue_items', { queue_id, filter: {}, change }, environmentOf('cody'));
     const page = await openBoard(environmentOf('cody'));
-    await page.getByText('tone has no value on 3 items.').waitFor();
-    expect(await page.locator('.end h2').innerText()).toBe('All 3 finished, but values are missing');
+    await page.getByRole('heading', { name: 'All 3 finished, but 3 without tone' }).waitFor();
+    expect(await page.locator('.progress').innerText()).toBe(
+      '3 of 3 items finished, but 3 without tone; you judged 0, cody (heddle) 3',
+    );
     await page.getByRole('button', { name: 'Check what was judged' }).click();
     await says(page, '3 items found.');
     expect(await page.locator('.card .state').allInnerTexts()).toEqual(Array(3).fill('completed without tone'));
     await page.getByRole('combobox', { name: 'Items to show' }).selectOption('lacking');
     await says(page, '3 items found.');
     await page.keyboard.press('l');
-    for (let judged = 0; judged < 3; judged += 1) await page.keyboard.press('1');
-    await page.keyboard.press('Enter');
-    await says(page, '3 items written.');
-    expect(await page.locator('.end h2').innerText()).toBe('All 3 done');
+    for (const place of ['1 of 3', '2 of 3', '3 of 3']) {
+      expect(await page.locator('h2').innerText()).toBe(place);
+      expect(await page.locator('.others').evaluate((details) => details.open)).toBe(true);
+      await page.getByRole('button', { name: /^Yes/ }).nth(1).click();
+      expect(await page.getByRole('button', { name: 'Next' }).getAttribute('class')).toBe('primary');
+      await page.getByRole('button', { name: 'Write 1 item' }).click();
+      await says(page, '1 item written.');
+      await page.getByRole('button', { name: 'Write 1 item' }).waitFor({ state: 'hidden' });
+    }
+    await page.getByRole('heading', { name: 'All 3 done' }).waitFor();
+    expect(await page.locator('.progress').innerText()).toBe('3 of 3 items finished; you judged 3, cody (heddle) 3');
     const { result } = await call('query_queue_items', { queue_id, filter: { field: 'tone' } }, environmentOf('cody'));
     expect(result.items).toHaveLength(3);
   });

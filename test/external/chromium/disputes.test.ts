@@ -1,3 +1,4 @@
+import { userInfo } from 'node:os';
 import { beforeAll, describe, expect, it } from 'vitest';
 import { startBoard } from '../../support/board.ts';
 import { accessibilityFindings, type Browser, hasChromium, says, startChromium } from '../../support/chromium.ts';
@@ -7,10 +8,11 @@ import { onEnd } from '../../support/on-end.ts';
 
 let browser: Browser;
 
-/** Three items that ana and ben have judged: they differ a little about the first, and much about the second. */
+const user = userInfo().username;
+/** Three items that ana and ben have judged: they differ a little about the first, and much about the second, which the user has judged too. */
 const items = [
   [3, 4],
-  [1, 5],
+  [1, 5, 3],
   [2, 2],
 ].map((scores, number) => ({
   call_id: `call-${number}`,
@@ -20,8 +22,8 @@ const items = [
   display_fields: ['inputs.question', 'output'],
   call: { inputs: { question: `Question ${number}` }, output: `Answer ${number}` },
   judgements: scores.flatMap((value, place) => [
-    { field: 'score', value, annotator: ['ana', 'ben'][place]!, judged_at: '2026-01-13T09:00:00Z' },
-    { field: 'correct', value: true, annotator: ['ana', 'ben'][place]!, judged_at: '2026-01-13T09:00:00Z' },
+    { field: 'score', value, annotator: ['ana', 'ben', user][place]!, judged_at: '2026-01-13T09:00:00Z' },
+    { field: 'correct', value: true, annotator: ['ana', 'ben', user][place]!, judged_at: '2026-01-13T09:00:00Z' },
   ]),
 }));
 
@@ -43,7 +45,7 @@ describe.skipIf(!hasChromium)('disputes on the board', () => {
     expect(await card.locator('.item-values').innerText()).toContain('Question 1');
     expect(await card.locator('legend').allInnerTexts()).toEqual(['score']);
     const values = card.locator('fieldset .line').first().locator('button');
-    expect(await values.allInnerTexts()).toEqual(['ana: 1', 'ben: 5']);
+    expect(await values.allInnerTexts()).toEqual(['ana: 1', 'ben: 5', `${user} (you): 3`]);
     expect(await accessibilityFindings(page)).toEqual([]);
     expect(await card.locator('h2').innerText()).toBe('1 of 2');
     // The reason after the value belongs to the same item.
@@ -84,6 +86,6 @@ describe.skipIf(!hasChromium)('disputes on the board', () => {
       gold: { score: 5 },
       gold_reasons: { score: 'Four of five points.' },
     });
-    expect(Object.keys(stored.judgements)).toEqual(['ana', 'ben']);
+    expect(Object.keys(stored.judgements)).toEqual(['ana', 'ben', user]);
   });
 });

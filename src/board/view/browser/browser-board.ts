@@ -1,13 +1,16 @@
 import type { QueuePage } from '../../../tools/list-queues.ts';
 import { queuePageSize } from '../../page-sizes.ts';
 import { Board } from '../review/review-board.ts';
-import { emptyBoard } from '../review/review-state.ts';
 import type { Arguments } from '../shared/host.ts';
+import { showInAddress } from './hosted-connection.ts';
 
 /** The review board outside of a chat, where the person can choose among the queues. */
 export class BrowserBoard extends Board {
   /** Opens the board of a queue, or lets the person choose one. */
-  override open(args: Arguments): void {
+  override open(given: Arguments): void {
+    const chosen = new URLSearchParams(location.search).get('queue');
+    // After a reload, what the person chose counts more than what the command names.
+    const args = this.arguments || chosen === null ? given : chosen ? { queue_id: chosen } : {};
     if (args.queue_id !== undefined) {
       super.open(args);
       return;
@@ -18,8 +21,8 @@ export class BrowserBoard extends Board {
 
   /** Leaves the queue, whose drafts are kept, and lets the person choose another one. */
   override leave(): void {
-    this.arguments = {};
-    this.update((state) => ({ ...state, ...emptyBoard, page: undefined, queues: undefined, current: undefined }));
+    this.forgetQueue();
+    showInAddress('queue', '');
     void this.load(() => this.#chooseQueue(true));
   }
 

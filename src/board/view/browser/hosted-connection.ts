@@ -34,7 +34,7 @@ export class HostedConnection {
       this.#account = account;
       this.#isConnected = true;
       this.otherProjects = projects.filter((other) => other !== project);
-      showProject(project);
+      showInAddress('project', project);
       events.context({ locale: navigator.language });
       events.input(args);
       setInterval(() => void this.#check(events), checkMs);
@@ -86,10 +86,10 @@ export class HostedConnection {
   }
 }
 
-/** Has the address name the project that is shown, so that every request does, and a bookmark. */
-function showProject(project: string): void {
+/** Has the address name the project or the queue that is shown, so that a reload, every request and a bookmark do. */
+export function showInAddress(name: 'project' | 'queue', value: string): void {
   const query = new URLSearchParams(location.search);
-  if (query.get('project') === project) return;
-  query.set('project', project);
+  if (query.get(name) === value) return;
+  query.set(name, value);
   history.replaceState(null, '', `?${query}`);
 }

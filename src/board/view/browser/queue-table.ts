@@ -4,6 +4,7 @@ import type { Board } from '../review/review-board.ts';
 import { toDoOf } from '../review/review-state.ts';
 import { button } from '../shared/button.ts';
 import { plainText } from '../shared/visible-text.ts';
+import { showInAddress } from './hosted-connection.ts';
 
 /** Says in place of the queues that the person may not see them. */
 export function refusal(): ComponentChild {
@@ -34,6 +35,10 @@ export function queueTable(board: Board, queues: readonly QueueSummary[]): Compo
   }
   const { formats } = board.state;
   const count = (number: number | undefined): string => (number === undefined ? '' : formats.number(number));
+  const open = (queue_id: string): void => {
+    showInAddress('queue', queue_id);
+    board.open({ queue_id });
+  };
   const rows = queues.map(({ id, name, guidelines, total, ...counts }) =>
     h(
       'tr',
@@ -41,7 +46,7 @@ export function queueTable(board: Board, queues: readonly QueueSummary[]): Compo
       h(
         'th',
         { scope: 'row' },
-        button(plainText(name), () => board.open({ queue_id: id }), { class: 'quiet' }),
+        button(plainText(name), () => open(id), { class: 'quiet' }),
         guidelines !== undefined && h('p', { class: 'description' }, plainText(guidelines)),
       ),
       h('td', {}, total === undefined ? '' : toDoOf(counts) === 0 ? 'done' : count(toDoOf(counts))),

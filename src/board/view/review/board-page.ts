@@ -11,7 +11,7 @@ import { type FilterKind, kindOf } from './filters.ts';
 import { ItemCard } from './item-card.ts';
 import { shortcutsFor } from './keyboard.ts';
 import type { Board } from './review-board.ts';
-import { agentsOf, placesOf, selectAll, stagedCards, toDoOf } from './review-state.ts';
+import { agentsOf, missingClause, placesOf, selectAll, stagedCards, toDoOf } from './review-state.ts';
 import { theEnd } from './the-end.ts';
 
 /** With more cards than this, those that are out of sight are not laid out. */
@@ -59,9 +59,10 @@ function barOf(board: Board, brand: ComponentChild): ComponentChild[] {
   const own = formats.number(judged?.get(page?.account ?? '') ?? 0);
   const isAlone = judged?.size === 1 && judged.has(page?.account ?? '');
   // Without a count of one's own, it is that of anyone.
-  const isOwn = to_do !== undefined || opinions !== undefined || isAlone;
+  const isOwn = agents.length === 0 && (to_do !== undefined || opinions !== undefined || isAlone);
   // An account has one progress, whether the person or an agent has made it.
-  const byWhom = agents.length > 0 ? `; you judged ${own}${agents.join('')}` : isOwn ? ' by you' : '';
+  const byAgents = agents.length > 0 ? `; you judged ${own}${agents.join('')}` : '';
+  const details = `${isOwn ? ' by you' : ''}${missingClause(board.state)}${byAgents}`;
   const each = people === undefined ? '' : `; ${countOf(people, 'opinion')} each`;
   const progress = total !== undefined && [
     h('progress', { 'aria-label': 'Finished items', max: Math.max(total, 1), value: finished }),
@@ -69,7 +70,7 @@ function barOf(board: Board, brand: ComponentChild): ComponentChild[] {
       'span',
       {},
       `${formats.number(finished)} of ${formats.number(total)}`,
-      h('span', { class: 'wording' }, ` ${total === 1 ? 'item' : 'items'} finished${byWhom}${each}`),
+      h('span', { class: 'wording' }, ` ${total === 1 ? 'item' : 'items'} finished${details}${each}`),
     ),
   ];
   return [

@@ -1,4 +1,5 @@
 import type { Change } from '../../../queues/changes/plan-updates.ts';
+import type { GivenFeedback } from '../../../queues/given-feedback.ts';
 import type { FieldSummary } from '../../../queues/queue-fields.ts';
 import type { ReviewedItem } from '../../../tools/review-queue.ts';
 
@@ -165,8 +166,21 @@ export function writtenItem(item: ReviewedItem, draft: Draft, annotation_state: 
   return {
     ...item,
     annotation_state,
-    given: undefined,
     judgements: Object.fromEntries(judgements.filter(([field]) => !draft.retracted.has(field))),
     ...(draft.note?.trim() && { note: draft.note.trim() }),
   };
+}
+
+/** Returns what was given on an item once an account has written its judgements and a note. */
+export function withWritten(
+  given: GivenFeedback,
+  account: string,
+  { judgements: own = {} }: ReviewedItem,
+  note?: string,
+): GivenFeedback {
+  const judgements = new Map(Object.entries(given.judgements)).set(account, own);
+  if (Object.keys(own).length === 0) judgements.delete(account);
+  const notes = new Map(Object.entries(given.notes ?? {}));
+  if (note) notes.set(account, [...(notes.get(account) ?? []), note]);
+  return { ...given, judgements: Object.fromEntries(judgements), notes: Object.fromEntries(notes) };
 }

@@ -30,6 +30,7 @@ import {
   give,
   giveTyped,
   hasChoiceOfState,
+  isSettled,
   withDraft,
   withoutDecision,
 } from './review-state.ts';
@@ -98,7 +99,7 @@ function controls(isStaged: boolean, props: CardProps): ComponentChild[] {
       stateButton('Finish as it is', 'completed', 'f', 'Finished, although values are missing', props),
     isStaged && button('Take back', () => board.update(withoutDecision, item.id), { class: 'quiet' }),
   ];
-  const isReady = isWritable(item, draft) && isDecided(card, fields);
+  const isReady = isWritable(item, draft) && (draft.state !== undefined || isSettled(board.state, item.id));
   const steps = h('div', { class: 'line' }, [
     button('Previous', () => board.step(-1), { disabled: position === 1 }),
     button('Next', () => board.step(1), { disabled: !hasNext, class: isReady ? 'primary' : undefined }),
@@ -171,7 +172,8 @@ function cardHead(
   );
 }
 
-function fieldRow(field: FieldSummary, index: number, { card, fields, canWrite, board }: CardProps): ComponentChild {
+function fieldRow(field: FieldSummary, index: number, props: CardProps): ComponentChild {
+  const { card, fields, canWrite, board } = props;
   const { item, draft, active } = card;
   const { name, description } = field;
   const value = valueIn(item, draft, name);
@@ -193,7 +195,7 @@ function fieldRow(field: FieldSummary, index: number, { card, fields, canWrite, 
     },
     h('legend', { onClick: focusBox }, visibleText(name)),
     description !== undefined && h('p', { class: 'description' }, visibleText(description)),
-    disputeLine(field, item, canWrite, control.onGive),
+    disputeLine(field, item, props, control.onGive),
     canWrite && fieldControl(control),
     canWrite && field.type === 'correction' && correction(field, value, card, board),
     suggestions.map((each) => suggestionLine(each, canWrite && !isSameValue(value, each.value), control.onGive)),
@@ -227,12 +229,12 @@ function focusBox({ currentTarget }: TargetedEvent): void {
 function disputeLine(
   field: FieldSummary,
   { disputes = {} }: ReviewedItem,
-  canWrite: boolean,
+  { canWrite, account }: CardProps,
   onGive: (value: unknown) => void,
 ): ComponentChild {
   const given = new Map(Object.entries(disputes)).get(field.name);
   const lines = Object.entries(given ?? {}).map(([annotator, value]) => {
-    const text = `${plainText(annotator)}: ${labelOf(value)}`;
+    const text = `${annotatorLabel(annotator, account)}: ${labelOf(value)}`;
     return canWrite ? button(text, () => onGive(value), { class: 'quiet' }) : h('span', {}, text);
   });
   return given && h('div', { class: 'line' }, lines);
@@ -327,22 +329,27 @@ function textsOf(values: object): string[] {
   return Object.entries(values).map(([field, value]) => `${plainText(field)}: ${labelOf(value)}`);
 }
 
+function annotatorLabel(name: string, account: string | undefined): string {
+  return plainText(name === account ? `${name} (you)` : name);
+}
+
 /** Draws a line for each annotator, and one for gold. */
 function givenLines(
   { judgements, notes = {}, gold, gold_reasons = {}, gold_by = {} }: GivenFeedback,
   account?: string,
 ): ComponentChild[] {
   const line = (name: string, texts: readonly string[]): ComponentChild =>
-    h('li', {}, h('b', {}, plainText(name)), ` ${texts.join(', ')}`);
+    h('li', {}, h('b', {}, name), ` ${texts.join(', ')}`);
   const notesBy = new Map(Object.entries(notes));
   const judgedBy = new Map(Object.entries(judgements));
   const settlers = [...new Set(Object.values(gold_by).map(String))];
   const reasons = [...new Set(Object.values(gold_reasons))].map((reason) => `reason: ${plainText(String(reason))}`);
+  const isJudged = Object.keys({ ...judgements, ...notes, ...gold }).length > 0;
   return [
+    !isJudged && h('li', {}, 'No one has judged this item yet.'),
     ...[...new Set([...judgedBy.keys(), ...notesBy.keys()])].map((name) => {
       const written = (notesBy.get(name) ?? []).map((note) => `note: ${plainText(note)}`);
-      const who = name === account ? `${name} (you)` : name;
-      return line(who, [...textsOf(judgedBy.get(name) ?? {}), ...written]);
+      return line(annotatorLabel(name, account), [...textsOf(judgedBy.get(name) ?? {}), ...written]);
     }),
     gold && line(`Settled (gold) by ${settlers.map(plainText).join(', ')}`, [...textsOf(gold), ...reasons]),
   ];

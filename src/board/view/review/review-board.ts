@@ -23,7 +23,7 @@ import { countOf } from '../shared/labels.ts';
 import { connecting, View } from '../shared/view.ts';
 import { plainText } from '../shared/visible-text.ts';
 import { isCut } from '../values/value-view.ts';
-import { draftedChange, emptyDraft, fieldsOf, isEmpty, isFinal, isWritable } from './draft.ts';
+import { draftedChange, emptyDraft, fieldsOf, isEmpty, isWritable } from './draft.ts';
 import { DraftStore } from './draft-store.ts';
 import { type FilterKind, filterOf, kindOf, toDo } from './filters.ts';
 import { listenToKeys } from './keyboard.ts';
@@ -36,6 +36,7 @@ import {
   chooseState,
   emptyBoard,
   hasChoiceOfState,
+  isLeft,
   isSettled,
   messageToModel,
   nextOffset,
@@ -132,6 +133,26 @@ export class Board extends View<ReviewState> {
     if (review.items.length > 0) this.#show(review);
     // What the model reads has no items; the page asks for them with the arguments, which chats send first.
     else if (!this.arguments) this.open({ queue_id: queue.id, project_id: queue.project_id, filter });
+  }
+
+  /** Forgets the queue, so that nothing of it shows with the next one; what the person set for the page stays. */
+  protected forgetQueue(): void {
+    this.arguments = {};
+    this.#loading = undefined;
+    this.#waiting = undefined;
+    this.#prolongAtMs = Infinity;
+    document.title = 'heddle board';
+    this.update(({ formats, notice, hasSingleKeys, isRaw }) => {
+      return { ...connecting, ...emptyBoard, message: '', formats, notice, hasSingleKeys, isRaw };
+    });
+  }
+
+  /** Calls a tool, and never returns once the person has left the queue that was open. */
+  override async call<Data>(name: string, args: Arguments): Promise<Data> {
+    const queueId = this.arguments?.queue_id;
+    const result = super.call<Data>(name, args);
+    await result.catch(() => {});
+    return this.arguments?.queue_id === queueId ? result : new Promise(() => {});
   }
 
   /** Loads the first page, with a filter that the person chose or else the same one. */
@@ -247,8 +268,7 @@ export class Board extends View<ReviewState> {
         ...query,
       });
       const { judgements = {}, ...rest } = items[0] ?? {};
-      const isJudged = Object.keys({ ...judgements, ...rest.notes, ...rest.gold }).length > 0;
-      this.#set(id, { given: isJudged ? { judgements, ...rest } : 'No one has judged this item yet.' });
+      this.#set(id, { given: { judgements, ...rest } });
     } catch {
       this.#set(id, { given: 'This could not be read. Close and open it to try again.' });
     }
@@ -466,17 +486,13 @@ export class Board extends View<ReviewState> {
     this.update(withFirstItems, page);
     this.#store.open(page);
     this.#loadCutValues();
-    if (isNew) {
-      const guided = lastingStorage()?.getItem(this.#guideKey);
-      // Whoever has judged nothing here yet reads them first, also where an agent of the account has judged.
-      const isBegun = page.queue.total !== toDoOf(page.queue);
-      this.update((state) => ({ ...state, isGuided: guided == null ? !isBegun : guided === 'open' }));
-      if (isBegun || page.items.length === 0) void this.#countJudged(isBegun && guided == null);
-      void this.#restore();
-    } else {
-      this.update(withRestored, this.#store.read());
-      if (page.items.length === 0) void this.#countJudged();
-    }
+    const isBegun = page.queue.total !== toDoOf(page.queue);
+    const guided = lastingStorage()?.getItem(this.#guideKey);
+    // Whoever has judged nothing here yet reads them first, also where an agent of the account has judged.
+    if (isNew) this.update((state) => ({ ...state, isGuided: guided == null ? !isBegun : guided === 'open' }));
+    if (isBegun || page.items.length === 0) void this.#countJudged(isNew && isBegun && guided == null);
+    if (isNew) void this.#restore();
+    else this.update(withRestored, this.#store.read());
     if (!isNew || isChat) return;
     document.title = `${plainText(name)} – heddle board`;
     // With the focus on a card, keys work at once. In a chat it is left alone: the person may be typing a message.
@@ -543,13 +559,13 @@ export class Board extends View<ReviewState> {
     document.querySelector<HTMLElement>('footer button')?.focus();
   }
 
-  /** Leaves an item that is finished for the next one to do, or for the end. */
+  /** Leaves an item that is done for the next one to do or without a value, or for the end. */
   async #moveToUnfinished(): Promise<void> {
     const { cards, current, kind, message, page } = this.state;
-    const isToDo = ({ item, draft }: Card): boolean => !isFinal(item.annotation_state) && isEmpty(draft);
+    const isToDo = (card: Card): boolean => isLeft(this.state, card) && isEmpty(card.draft);
     const all = [...cards.values()];
     const position = all.findIndex(({ item }) => item.id === current);
-    if (kind !== 'todo' || position === -1 || !isFinal(all[position]!.item.annotation_state)) return;
+    if (!/^(todo|lacking)$/.test(kind) || position === -1 || isLeft(this.state, all[position]!)) return;
     const after = all.findIndex((card, at) => at > position && isToDo(card));
     const next = after === -1 ? all.findIndex(isToDo) : after;
     if (next !== -1) this.#focusAt(next);

@@ -20,6 +20,7 @@ import {
   type TypedText,
   valueIn,
   withValue,
+  withWritten,
   writtenItem,
 } from './draft.ts';
 import { choicesIn } from './field-values.ts';
@@ -327,17 +328,24 @@ function withDecision(
     count += 1;
     isChanged ||= !isSameDraft(draft, card.draft);
   }
+  const decided = { ...state, cards, isAsking: false };
+  const values = [...(cards.get(id)?.draft.judgements ?? [])].map(([field, value]) => decisionOf(field, value));
+  // The board goes on to the next item, so the message names all values of this one.
+  const said = values.includes(what) && isSettled(decided, id) ? ` decided: ${values.join(', ')}` : `: ${what}`;
   const message =
     count > 1
       ? `${what}, for ${countOf(count, 'item')}. u takes that back.`
-      : `Item ${placeOf(state, id)}: ${isChanged ? what : 'nothing changed'}`;
-  return remembering(state, { ...state, cards, isAsking: false, message }, id, what);
+      : `Item ${placeOf(state, id)}${isChanged ? said : ': nothing changed'}`;
+  return remembering(state, { ...decided, message }, id, what);
 }
 
 /** Gives a value to a field, undefined for none. */
 export function give(state: ReviewState, id: string, field: string, value: unknown): ReviewState {
-  const what = `${plainText(field)} ${value === undefined ? 'removed' : labelOf(value)}`;
-  return withDecision(state, id, what, (draft, item) => withValue(draft, item, field, value));
+  return withDecision(state, id, decisionOf(field, value), (draft, item) => withValue(draft, item, field, value));
+}
+
+function decisionOf(field: string, value: unknown): string {
+  return `${plainText(field)} ${value === undefined ? 'removed' : labelOf(value)}`;
 }
 
 /** Takes what a person typed into the box of a field; what is no value decides nothing. */
@@ -378,6 +386,11 @@ export function isSettled({ cards, fields, kind }: ReviewState, id: string): boo
   const { item, draft } = card;
   if (kind === 'lacking') return lackingFields(item, draft, fields).length === 0;
   return isComplete(item, draft, fieldsOf(fields, item));
+}
+
+/** Returns whether an item that is written still belongs to what the person goes through. */
+export function isLeft({ kind, fields }: ReviewState, { item, draft }: Card): boolean {
+  return kind === 'lacking' ? lackingFields(item, draft, fields).length > 0 : !isFinal(item.annotation_state);
 }
 
 /** Returns whether a person can choose the state of an item: it does not change once they have finished or skipped the item. */
@@ -453,11 +466,15 @@ export function withResult(
     const problem = describeError(error.code, error.message, itemSentences);
     return withCard(state, item.id, (current) => ({ ...current, problem }));
   }
+  const { account } = state.page ?? {};
+  const written = writtenItem(item, draft, annotation_state);
+  const after = (given: Card['given']) =>
+    typeof given === 'object' && account ? withWritten(given, account, written, draft.note?.trim()) : undefined;
   const settled = withCard(state, item.id, (current) => ({
     ...current,
-    item: writtenItem(item, draft, annotation_state),
+    item: { ...written, given: after(item.given) },
     draft: current.draft === draft ? emptyDraft : current.draft,
-    given: undefined,
+    given: after(current.given),
     problem: undefined,
     isWritten: true,
     isSelected: false,
@@ -474,6 +491,14 @@ export function withResult(
 /** Returns the agents that judged under the account of the person, each with the number of its items, once they were counted. */
 export function agentsOf({ judged = new Map(), page }: ReviewState): [string, number][] {
   return [...judged].filter(([name]) => name.startsWith(`${page?.account} (`));
+}
+
+/** Says at the end what finished items lack, like `, but 2 without tone and 1 without reason`; empty if that is nothing. */
+export function missingClause(state: ReviewState): string {
+  const { page, current, lacking = {}, formats } = state;
+  if (!page?.can_write || current !== undefined || stagedCards(state).length > 0) return '';
+  const parts = Object.entries(lacking).map(([name, count]) => `${formats.number(count)} without ${plainText(name)}`);
+  return parts.length > 0 ? `, but ${parts.join(' and ')}` : '';
 }
 
 /** Returns how many items of a queue the person has not finished, or no one has, if the service does not tell more. */

@@ -3,24 +3,23 @@ import { button } from '../shared/button.ts';
 import { countOf } from '../shared/labels.ts';
 import { plainText } from '../shared/visible-text.ts';
 import type { Board } from './review-board.ts';
-import { agentsOf, stagedCards, takenSentence, toDoOf } from './review-state.ts';
+import { agentsOf, missingClause, stagedCards, takenSentence, toDoOf } from './review-state.ts';
 
 /** Draws what stands after the last item: what is done, what is not written yet, and what happens with it. */
 export function theEnd(board: Board): ComponentChild {
-  const { page, cards, kind, formats, judged, written, lacking = {}, skipped } = board.state;
+  const { page, cards, kind, formats, judged, written, skipped } = board.state;
   const { queue, account, next_offset, can_write, export_command } = page!;
   const staged = stagedCards(board.state).length;
   const { total = cards.size } = queue;
   const remaining = toDoOf(queue);
   const agents = staged === 0 ? agentsOf(board.state) : [];
-  const missing = staged === 0 && can_write ? Object.entries(lacking) : [];
-  const isMissing = missing.length > 0;
+  const missing = missingClause(board.state);
   const look =
     agents.length > 0
-      ? button('Check what was judged', () => board.check(), { class: isMissing ? undefined : 'primary' })
+      ? button('Check what was judged', () => board.check(), { class: missing ? undefined : 'primary' })
       : button('Look at all items', () => board.reload('all'));
   const actions = [
-    isMissing && button('Judge what is missing', () => board.reload('lacking'), { class: 'primary' }),
+    missing && button('Judge what is missing', () => board.reload('lacking'), { class: 'primary' }),
     kind !== 'all' && total > 0 && look,
     board.leave && button('Choose another queue', () => board.leave!()),
   ];
@@ -51,16 +50,13 @@ export function theEnd(board: Board): ComponentChild {
     );
   const isByPerson = account === undefined || judged?.has(account) || written.size > 0;
   const skips = skipped ? `finished, ${formats.number(skipped)} of them skipped` : 'done';
-  const done = `All ${formats.number(total)} ${isMissing ? 'finished, but values are missing' : skips}`;
+  const done = `All ${formats.number(total)} ${missing ? `finished${missing}` : skips}`;
   return panel(
     remaining > 0
       ? takenSentence.slice(0, -1)
-      : agents.length > 0 && !isByPerson && !isMissing
+      : agents.length > 0 && !isByPerson && !missing
         ? `${done}, but not by you`
         : done,
-    missing.map(([name, count]) =>
-      h('p', {}, `${plainText(name)} has no value on ${countOf(count, 'item', formats)}.`),
-    ),
     agents.map(([name, count]) =>
       h('p', {}, `${plainText(name)} judged ${countOf(count, 'item', formats)} under your account.`),
     ),
@@ -69,7 +65,7 @@ export function theEnd(board: Board): ComponentChild {
       h(
         'p',
         {},
-        `Your judgements are stored under ${account === undefined ? 'your account' : plainText(account)}. Whoever asked you for them can count, compare and export them now, and agents can use them.${agents.length > 0 || isMissing ? '' : ' You need not do anything more.'}`,
+        `Your judgements are stored under ${account === undefined ? 'your account' : plainText(account)}. Whoever asked you for them can count, compare and export them now, and agents can use them.${agents.length > 0 || missing ? '' : ' You need not do anything more.'}`,
       ),
     board.host.hasTerminal && h('p', {}, 'To save the judgements as a file, run ', h('code', {}, export_command)),
   );

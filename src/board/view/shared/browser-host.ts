@@ -70,7 +70,7 @@ export function connectToBoardServer(events: HostEvents): Host {
   const start = async (): Promise<void> => {
     const token = new URLSearchParams(location.hash.slice(1)).get('token');
     // The token must not stay in the history of the browser.
-    history.replaceState(null, '', location.pathname);
+    history.replaceState(null, '', location.pathname + location.search);
     session = lastingStorage()?.getItem(sessionKey) ?? undefined;
     await begin(token);
     checkLater();

@@ -66,7 +66,7 @@ function cellsOf({ inputs, scores, scorer_errors, ...others }: ExportedTrial): M
 
 function csvOf(rows: readonly (readonly unknown[])[]): ExportPart {
   const lines = rows.map(csvLine);
-  const defused = lines.reduce((sum, { changed }) => sum + changed, 0);
+  const defused = lines.reduce((sum, { changed }) => sum + changed.length, 0);
   return { text: lines.map(({ line }) => `${line}\r\n`).join(''), defused };
 }
 

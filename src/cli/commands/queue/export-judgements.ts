@@ -9,7 +9,7 @@ export interface ExportOptions extends ExportForm {
   out?: string;
 }
 
-type Exported = Pick<ExportedPart, 'judgements' | 'items' | 'defused'>;
+type Exported = Omit<ExportedPart, 'text' | 'writtenItems'>;
 
 /**
  * Writes the judgements and notes of a queue to a file or to stdout, and counts them.
@@ -24,7 +24,7 @@ export async function exportJudgements(
   const showsProgress = out !== undefined || !invocation().stdout.isTTY;
   return writeInParts(out, async (write) => {
     if (form.format === 'csv') await write(byteOrderMark);
-    let exported: Exported = { judgements: 0, items: 0, defused: 0 };
+    let exported: Exported = { judgements: 0, origins: '', items: 0, defused: 0 };
     for await (const part of exportedJudgements({ ...opened, id, progress: drawProgress }, form)) {
       if (!showsProgress) showProgress('');
       await write(part.text);

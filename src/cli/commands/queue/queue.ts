@@ -8,7 +8,7 @@ import { withService } from '../../access/with-runtime.ts';
 import { invocation } from '../../invocation.ts';
 import { confirmChange } from '../../terminal/confirm-change.ts';
 import { addOutputOptions, type OutputForm } from '../../terminal/output-form.ts';
-import { printLine } from '../../terminal/print.ts';
+import { escapeControls, printLine } from '../../terminal/print.ts';
 import { showProgress } from '../../terminal/progress.ts';
 import { addChangeFlags, addSettingFlags, runtimeFlags } from '../../usage/flags.ts';
 import { explain } from '../../usage/help.ts';
@@ -68,12 +68,12 @@ function addExport(queue: Command): void {
   addSettingFlags(command, runtimeFlags).action((idOrName: string, options: ExportOptions) =>
     withService(command, async (opened) => {
       const id = await findQueueId(idOrName, opened.project, opened.service);
-      const { judgements, items, defused } = await exportJudgements(id, options, opened).finally(() =>
-        showProgress(''),
-      );
-      const note = defused > 0 ? ` ${describeDefused(defused)}` : '';
+      const exported = await exportJudgements(id, options, opened).finally(() => showProgress(''));
+      const { judgements, origins, items, defused, firstDefused } = exported;
+      const note = defused > 0 ? ` ${describeDefused(defused, firstDefused)}` : '';
+      const from = origins && `: ${origins}`;
       const found = judgements === 1 ? '1 judgement or note' : `${judgements} judgements and notes`;
-      invocation().stderr.write(`${found} of ${pluralize(items, 'item')}.${note}\n`);
+      invocation().stderr.write(`${escapeControls(`${found} of ${pluralize(items, 'item')}${from}.${note}`)}\n`);
     }),
   );
 }
