@@ -403,6 +403,31 @@ describe.each(services)('corrections on $name', (service) => {
     );
   });
 
+  it('tells the state that an item shows from the own progress that taking back opens again', async () => {
+    const { queue_id, ids } = await createQueue(service, ['call-2']);
+    const items = [{ item_id: ids[0], judgements: { helpful: true }, annotation_state: 'completed' }];
+    await ada.call('update_queue_items', { queue_id, items });
+    await bob.call('update_queue_items', { queue_id, items });
+    const undo = { queue_id, filter: { judged_by: 'me' }, change: { retract: ['helpful'] } };
+    const isEmbedded = service.name.includes('embedded');
+    const states = (verb: string) =>
+      `States of the items: 1 ${verb} completed; what was begun cannot become unstarted again.`;
+    expect((await ada.call('update_queue_items', { ...undo, dry_run: true })).hint).toBe(
+      isEmbedded
+        ? `${states('would stay')} Your own progress with 1 item would be in_progress again; it would show the state that another annotator set.`
+        : undefined,
+    );
+    const listed = { queue_id, items: [{ item_id: ids[0], retract: ['helpful'] }] };
+    expect(await ada.call('update_queue_items', listed)).toMatchObject({
+      items: [{ result: 'done', annotation_state: 'completed' }],
+      ...(isEmbedded && {
+        hint: `${states('stays')} Your own progress with 1 item is in_progress again; it shows the state that another annotator set.`,
+      }),
+    });
+    const { items: shown } = await ada.call('query_queue_items', { queue_id, fields: ['annotation_state'] });
+    expect(shown).toMatchObject([{ annotation_state: 'completed' }]);
+  });
+
   it('says that judgements of the user stay when one takes back only what is its own', async () => {
     const { queue_id, ids } = await createQueue(service, ['call-2']);
     const judged = { queue_id, by_user: true, items: [{ item_id: ids[0], judgements: { helpful: true } }] };
