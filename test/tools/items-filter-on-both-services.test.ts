@@ -89,7 +89,11 @@ describe.each(services)('the filter of items on $name', (service) => {
     const annotators = [adas, nameOf('bob')];
     const filter = { judged_by: adas, field: 'helpful' };
     const compared = await ada.call('summarize_queue', { queue_id, filter, annotators, disagreements: 5 });
-    expect(compared).toMatchObject({ total_items: 3, agreement: [{ items: 2 }], disagreements: [{ distance: 1 }] });
+    expect(compared).toMatchObject({
+      total_items: 3,
+      agreement: [{ items: 2 }],
+      disagreements: [{ item_id: ids[1], call_id: 'failed', distance: 1 }],
+    });
     const disputed = { queue_id, filter: { ...filter, disagreement: true }, by: ['annotator'] };
     const { total_items, total_judgements, unjudged_items } = await ada.call('summarize_queue', disputed);
     expect([total_items, total_judgements, unjudged_items]).toEqual([1, 2, 0]);

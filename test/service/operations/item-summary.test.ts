@@ -79,7 +79,7 @@ describe('POST /annotation_queues/{queue_id}/items/summary', () => {
       groups: [
         { call_op_name: 'plan', annotation_state: 'unstarted', count: 2 },
         { call_op_name: 'chat', annotation_state: 'unstarted', count: 3 },
-        { call_op_name: 'plan', annotation_state: 'unstarted', count: 1, id },
+        { call_op_name: 'plan', annotation_state: 'unstarted', count: 1, id, call_id: 'call-4' },
       ],
       judgements: [
         { group: 0, field: 'tone', user: 'ada', creator: null, value: 'kind' },
