@@ -98,6 +98,7 @@ const itemGroup = z.looseObject({
   annotation_state: z.string(),
   count: z.int(),
   id: z.string().optional(),
+  call_id: z.string().optional(),
 });
 
 /** A judgement that each item of a group has; `group` is the place of the group in its list. The oldest comes first. */
@@ -148,7 +149,7 @@ export const queueItemEndpoints = {
   summarizeQueueItems: endpoint({
     summary: 'Count the items of a queue',
     description:
-      "An extension of the embedded service. Counts items by operation and state and, with judgement_types, by their judgements: an annotator's latest in each field. Items on which annotators differ are groups of their own, with their id. Groups and judgements are absent if there would be more than 20,000 of either.",
+      "An extension of the embedded service. Counts items by operation and state and, with judgement_types, by their judgements: an annotator's latest in each field. Items on which annotators differ are groups of their own, with their id and that of their call. Groups and judgements are absent if there would be more than 20,000 of either.",
     path: '/annotation_queues/{queue_id}/items/summary',
     projects: projectInBody,
     request: z.object({

@@ -2,7 +2,7 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { isJSONRPCRequest, type JSONRPCMessage, type RequestId } from '@modelcontextprotocol/server';
 import type { ServiceClient } from '../client/service-client.ts';
 import type { Log } from '../core/log.ts';
-import { isWatchable, resourceVersion } from './resources.ts';
+import { addressById, isWatchable, resourceVersion } from './resources.ts';
 
 /** Addresses that one request to listen may name; each costs requests to the service. */
 const maxWatched = 100;
@@ -58,7 +58,7 @@ export class ResourceWatch {
     const signal = AbortSignal.any([this.#ended.signal, AbortSignal.timeout(firstLookMs)]);
     for (const uri of uris) {
       if (this.#watched.has(uri)) continue;
-      const watched = { version: undefined, pollMs: minPollMs, dueAt: performance.now() + minPollMs };
+      const watched: Watched = { version: undefined, pollMs: minPollMs, dueAt: performance.now() + minPollMs };
       this.#watched.set(uri, watched);
       await this.#look(uri, watched, signal);
     }
@@ -96,7 +96,9 @@ export class ResourceWatch {
   async #look(uri: string, watched: Watched, signal: AbortSignal): Promise<boolean> {
     const last = watched.version;
     try {
-      watched.version = await resourceVersion(uri, (await this.#options.service()).withSignal(signal));
+      const service = (await this.#options.service()).withSignal(signal);
+      watched.address ??= await addressById(uri, service);
+      watched.version = await resourceVersion(watched.address, service);
     } catch (error) {
       if (!signal.aborted) this.#options.log('debug', 'resource not watched', { error: (error as Error).message });
     }
@@ -108,6 +110,8 @@ export class ResourceWatch {
 }
 
 interface Watched {
+  /** The address with the id of the queue; undefined until it has been looked up. */
+  address?: string;
   /** Differs after each change; undefined until the first look has succeeded. */
   version: string | undefined;
   pollMs: number;

@@ -166,7 +166,15 @@ const readers = { queues: readQueue, calls: readCall, runs: readRun };
 /** Returns whether a client can listen to the resource at an address: to queues, their judgements, and runs. */
 export function isWatchable(address: string): boolean {
   const { data } = addressParts.safeParse(splitAddress(address));
-  return data !== undefined && data[1] !== 'calls' && isPlainSegment(data[2]);
+  return data !== undefined && data[1] !== 'calls';
+}
+
+/** Returns the address of a resource with the id of its queue, if it has the name of one; else the same address. */
+export async function addressById(address: string, service: ServiceClient): Promise<string> {
+  const [project, kind, id] = parseAddress(address);
+  if (kind !== 'queues') return address;
+  const found = await ifFound(findQueueId(id, project, service));
+  return found === undefined ? address : queueAddress({ project, id: found });
 }
 
 /**

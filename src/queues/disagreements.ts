@@ -11,6 +11,7 @@ import type { JudgedItem } from './queue-summary.ts';
 /** A field of an item to which annotators gave different values. */
 export const disagreement = z.object({
   item_id: z.string(),
+  call_id: z.string(),
   field: z.string(),
   values: z.record(z.string(), z.unknown()).describe('By annotator.'),
   distance: z.number().describe('Between the outermost numbers; otherwise the different values, less one.'),
@@ -70,7 +71,7 @@ function disagreementsInField(judged: readonly JudgedItem[]): Found[] {
     const share = range === undefined ? shareOfPairs([...uses.values()]) : distance / range;
     const { item, judgement } = first;
     const figures = { distance: rounded(distance, 6), share: rounded(share, 3) };
-    return [{ shown: { item_id: item.id, field: judgement.field, values, ...figures }, place }];
+    return [{ shown: { item_id: item.id, call_id: item.call_id, field: judgement.field, values, ...figures }, place }];
   });
 }
 

@@ -6,7 +6,8 @@ import type { QueueAccess } from './queue-access.ts';
 import { isFreeText, type QueueField, readQueueFields } from './queue-fields.ts';
 import { type ItemQuery, type ItemsWithFeedback, readItems } from './read-items.ts';
 
-function isFinished(state: string): boolean {
+/** Returns whether an annotator who has set this state is done with the item. */
+export function isFinished(state: string): boolean {
   return finishedStates.some((finished) => finished === state);
 }
 

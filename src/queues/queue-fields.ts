@@ -278,7 +278,7 @@ export const fieldDefinitions = z
   .max(100)
   .superRefine((fields, context) => {
     for (const [index, { name }] of fields.entries()) {
-      const isRepeated = fields.findIndex((other) => other.name === name) < index;
+      const isRepeated = fields.findIndex((other) => other.name.toLowerCase() === name.toLowerCase()) < index;
       if (isRepeated) context.addIssue({ code: 'custom', path: [index, 'name'], message: `${name} appears twice` });
     }
   });

@@ -43,7 +43,10 @@ export async function readAllItems(queue: QueueAccess, query: ItemQuery): Promis
   return { items, feedback: feedback ?? (await separateFeedback(queue, items, query)) };
 }
 
-/** Reads the items with these ids, or those of the calls with these ids, in any order; unknown ids are skipped. */
+/**
+ * Reads the items with these ids, or those of the calls with these ids, in any order; unknown ids are skipped. Those with feedback
+ * have the account's own state, too, where the service tells.
+ */
 export async function readItemsBy(
   member: 'id' | 'call_id',
   ids: readonly string[],
@@ -53,7 +56,12 @@ export async function readItemsBy(
   const read: ItemsWithFeedback = { items: [], feedback: [] };
   for (const batch of inBatches(ids, idsPerRequest)) {
     const filter = batch.length === 1 ? { [member]: batch[0] } : { [`${member}s`]: batch };
-    const page = await request(queue, { filter, limit: idsPerRequest, include_feedback });
+    const page = await request(queue, {
+      filter,
+      limit: idsPerRequest,
+      include_feedback,
+      include_own_state: include_feedback,
+    });
     const missing = new Set(batch);
     const items = page.items.filter((item) => missing.delete(item[member]));
     // The public service does not know lists of ids and sends the first items of the queue instead.

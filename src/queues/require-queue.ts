@@ -58,10 +58,10 @@ async function readQueue(
   }
 }
 
-/** Returns the queues with a name, whatever its case, the newest first. */
+/** Returns the queues with a name, whatever its case and the spaces around it, the newest first. */
 export async function queuesNamed(name: string, project_id: string, service: ServiceClient): Promise<Queue[]> {
   const found = await service.call('queryQueues', { body: { project_id, name } });
-  return found.filter((queue) => queue.name.toLowerCase() === name.toLowerCase());
+  return found.filter((queue) => queue.name.trim().toLowerCase() === name.toLowerCase());
 }
 
 /**

@@ -90,10 +90,10 @@ async function readGroups(
   if (!groups?.every(({ count }) => count > 0) || !isFieldKnown) return undefined;
   const judged = judgements.map(({ group }) => groups[group]?.count ?? 0);
   if (totalOf(groups.map(({ count }) => count)) > maxExpanded || totalOf(judged) > maxExpanded) return undefined;
-  const itemsOfGroups = groups.map(({ id, count, call_op_name, annotation_state }, group) =>
+  const itemsOfGroups = groups.map(({ id, call_id, count, call_op_name, annotation_state }, group) =>
     Array.from({ length: count }, (_, place): SummarizedItem => {
-      const call_id = `${group}/${place}`;
-      return { id: id ?? call_id, call_id, call_op_name, annotation_state };
+      const name = `${group}/${place}`;
+      return { id: id ?? name, call_id: call_id ?? name, call_op_name, annotation_state };
     }),
   );
   const items = itemsOfGroups.flat();

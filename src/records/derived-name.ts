@@ -15,5 +15,8 @@ export function isDerivedName(objectId: string, name?: string): boolean {
   );
 }
 
+/** Description of the operations of runs, which no program has defined. */
+export const operationOfRuns = 'Stored for the calls of runs, without code.';
+
 /** Description of the models that heddle stores for a run or a judge. */
 export const derivedModel = 'Stored by heddle for a run or a judge.';

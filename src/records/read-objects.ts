@@ -6,6 +6,7 @@ import { objectIdOf, objectReference, parseReference, type Reference } from '../
 import { HeddleError, invalidArgument } from '../core/errors.ts';
 import { inBatches } from '../core/in-batches.ts';
 import { objectOrEmpty } from '../core/json/json-object.ts';
+import { operationOfRuns } from './derived-name.ts';
 
 /** Returns whether a version is a digest; otherwise it is `latest`, `vN` or an alias. */
 export function isDigest(version: string | undefined): boolean {
@@ -115,7 +116,7 @@ interface VersionsQuery {
   offset: number;
 }
 
-/** Reads versions of a kind without their content but the description of a model, the newest first: the newest of each object, or all of one. */
+/** Reads versions of a kind without their content but the description of a model or an op, the newest first: the newest of each object, or all of one. */
 export async function findVersions(
   kind: ObjectKind,
   project_id: string,
@@ -126,12 +127,12 @@ export async function findVersions(
   const filter = { ...isKind, ...(versions && name !== undefined ? { object_ids: [name] } : { latest_only: true }) };
   const read = async (page: { limit: number; offset: number }): Promise<StoredObject[]> => {
     const sort_by = [{ field: 'created_at', direction: 'desc' as const }];
-    // The content of a stored model is small, and its description says whether heddle has stored it.
-    const query = { project_id, filter, sort_by, metadata_only: kind !== 'stored_model', ...page };
+    // The content of a stored model or an op is small, and tells whether heddle has stored it.
+    const query = { project_id, filter, sort_by, metadata_only: kind !== 'stored_model' && kind !== 'op', ...page };
     const { objs } = await service.call('queryObjects', { body: query });
     return objs.map(
       ({ object_id, version_index, digest, created_at, base_object_class: base, leaf_object_class: leaf, val }) => {
-        const { description } = objectOrEmpty(val);
+        const { files, description = isEmpty(files) ? operationOfRuns : undefined } = objectOrEmpty(val);
         const isSaid = typeof description === 'string' && description !== '';
         const about = { object_id, version_index, created_at, digest, ...(isSaid && { description }) };
         return leaf && leaf !== base ? { ...about, class: leaf } : about;
@@ -170,6 +171,11 @@ export async function findVersions(
         .slice(offset, offset + limit);
     },
   );
+}
+
+/** Returns whether an object is one without members: an op of a program has files with its code. */
+function isEmpty(files: unknown): boolean {
+  return typeof files === 'object' && files !== null && Object.keys(files).length === 0;
 }
 
 /** Services cannot search by a part of a name. */

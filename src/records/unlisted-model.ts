@@ -14,10 +14,13 @@ interface ModelCheck {
 }
 
 /**
- * Returns a sentence about the first model that is not listed, with the nearest; undefined if there is none, and also where there is no
- * list: without access to inference, the run will tell.
+ * Returns the models that are not listed, and a sentence about the first with the nearest; undefined if there are none, and also where
+ * there is no list: without access to inference, the run will tell.
  */
-async function unlistedModel(models: readonly string[], { service, project }: ModelCheck): Promise<string | undefined> {
+async function unlistedModels(
+  models: readonly string[],
+  { service, project }: ModelCheck,
+): Promise<{ unlisted: string[]; sentence: string } | undefined> {
   const { listedModels } = service.facts;
   if (models.every((model) => listedModels.has(model))) return undefined;
   try {
@@ -28,10 +31,11 @@ async function unlistedModel(models: readonly string[], { service, project }: Mo
     if (ids.length === 0 || models.every((each) => ids.includes(each))) return undefined;
     // Heddle's own service has the echo model in any case; the list of a model provider does not name it.
     const known = (await knownProjects(service)) === undefined ? ids : [...new Set([...ids, echoModel])];
-    const model = models.find((each) => !known.includes(each));
+    const unlisted = [...new Set(models)].filter((each) => !known.includes(each));
+    const [model] = unlisted;
     if (model === undefined) return undefined;
     const nearest = nearestSentence('models', model, known);
-    return `Inference does not list the model ${shortName(model)}. ${nearest}`;
+    return { unlisted, sentence: `Inference does not list the model ${shortName(model)}. ${nearest}` };
   } catch (error) {
     asServiceFailure(error, service);
     return undefined;
@@ -39,30 +43,51 @@ async function unlistedModel(models: readonly string[], { service, project }: Mo
 }
 
 /**
- * Checks that inference lists models before anything is sent to them.
- * @returns a warning about a model that is not listed and may exist all the same: the public service has models of other providers
- * too, and the user may know better.
- * @throws HeddleError `not_found` for one that the embedded service does not list, unless the user has confirmed.
+ * Checks that inference lists models before anything is sent to them, or that those which are not listed reply.
+ * @param confirm whether the user says that the models exist: some providers have more than they list. Those that are not listed are
+ * then sent a short request, but not in a dry run.
+ * @returns a warning about a model that is not listed. The public service has models of other providers too, so there it is not asked.
+ * @throws HeddleError `not_found` for one that the embedded service does not list, and unless it replies or the user says that it exists.
  */
 export async function checkModels(
   models: readonly string[],
-  { consequence, confirm }: { consequence: string; confirm: boolean },
+  { consequence, confirm, dry_run = false }: { consequence: string; confirm: boolean; dry_run?: boolean | undefined },
   check: ModelCheck,
 ): Promise<string | undefined> {
-  const sentence = await unlistedModel(models, check);
-  if (sentence === undefined || confirm || (await knownProjects(check.service)) === undefined) return sentence;
-  throw new HeddleError({
-    code: 'not_found',
-    message: `${consequence}. ${sentence}`,
-    hint: 'Use a model that is listed. If the user says that this one exists, call again with confirm; on the command line add --yes.',
-    terminalHint: 'Use a model that is listed, or add --yes if this one exists.',
-  });
+  const { unlisted, sentence } = (await unlistedModels(models, check)) ?? {};
+  if (unlisted === undefined || (await knownProjects(check.service)) === undefined) return sentence;
+  if (!confirm) {
+    throw new HeddleError({
+      code: 'not_found',
+      message: `${consequence}. ${sentence}`,
+      hint: 'Use a model that is listed. If the user says that this one exists, call again with confirm: then it is asked once before the others; on the command line add --yes.',
+      terminalHint: 'Use a model that is listed, or add --yes if this one exists.',
+    });
+  }
+  if (!dry_run) for (const model of unlisted) await requireReply(model, `${consequence}. ${sentence}`, check);
+  return sentence;
+}
+
+/** @throws HeddleError `not_found` with a message about a model that does not reply to a short request. */
+async function requireReply(model: string, message: string, { service, project }: ModelCheck): Promise<void> {
+  const body = { model, messages: [{ role: 'user', content: 'Reply with the word yes.' }] };
+  try {
+    await service.call('runInference', { path: { path: '/chat/completions' }, body }, { project });
+  } catch (error) {
+    const failure = asServiceFailure(error, service);
+    throw new HeddleError({
+      code: 'not_found',
+      message: `${message} Asked for a short reply, ${shortName(model)} failed: ${failure.message}`,
+      hint: 'Use a model that is listed, or ask the user for the exact name.',
+      cause: failure,
+    });
+  }
 }
 
 /** Returns an error of inference; one that says that something does not exist has the nearest models, where the model is not listed. */
 export async function withNearestModel(error: unknown, model: string, check: ModelCheck): Promise<unknown> {
   if (!(error instanceof HeddleError) || error.code !== 'not_found') return error;
-  const sentence = await unlistedModel([model], check);
+  const { sentence } = (await unlistedModels([model], check)) ?? {};
   if (sentence === undefined) return error;
   return new HeddleError({ ...error, message: `${error.message} ${sentence}`, cause: error });
 }

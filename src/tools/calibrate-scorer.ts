@@ -134,7 +134,7 @@ Example: {"scorer":"Helpful","queue_id":"support-triage","field":"helpful"}`,
     await requireColumns(parts, missing, project, service);
     const requests = missing.length * judges.length;
     const models = requests === 0 ? [] : modelsOf(judges);
-    const unlisted = await checkModels(models, { consequence: 'Nothing was asked', confirm }, context);
+    const unlisted = await checkModels(models, { consequence: 'Nothing was asked', confirm, dry_run }, context);
     const facts = { scorer_ref: reference, judge_requests: requests, ...(kept.size > 0 && { kept: kept.size }) };
     const warnings = warningsOf(people, heldOut, guidelines);
     if (unlisted !== undefined) warnings.push(unlisted);

@@ -20,7 +20,7 @@ import { shortName } from '../text/names.ts';
 import { defineTool, projectArgument, projectOf } from './definition/tool.ts';
 
 const input = z.strictObject({
-  name: z.string().min(1),
+  name: z.string().trim().min(1),
   guidelines: z.string().optional().describe('How annotators should judge.'),
   fields: fieldDefinitions.optional().describe('Without fields, judgements may have any name.'),
   reviewers_per_item: reviewersPerItem.optional().describe(reviewersDescription),

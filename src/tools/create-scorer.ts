@@ -143,7 +143,6 @@ Example: {"name":"Right","kind":"equals","expected":"answer"}`,
       definition.options = { ...definition.options, scorers: await findScorers(scorers, project, context.service) };
     }
     const models = definition.model === undefined ? [] : [definition.model];
-    // Nothing is asked yet, so a model that is not listed is only a warning.
     const unlisted = await checkModels(models, { consequence: 'Nothing was stored', confirm: true }, context);
     const warnings = [
       ...(definition === args ? [] : ['Secrets in the definition were replaced by [secret].']),

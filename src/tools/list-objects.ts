@@ -3,7 +3,7 @@ import { splitProjectId } from '../contract/identifiers.ts';
 import { echoModel, echoModelFacts } from '../contract/inference.ts';
 import type { StoredObject } from '../contract/objects.ts';
 import { formatReference, referenceScheme } from '../contract/references.ts';
-import { derivedModel, isDerivedName } from '../records/derived-name.ts';
+import { derivedModel, isDerivedName, operationOfRuns } from '../records/derived-name.ts';
 import { findVersions } from '../records/read-objects.ts';
 import { knownProjects, requireProject } from '../records/require-project.ts';
 import { pageArguments, pageMembers, pagePosition, pluralize, renderPage } from '../text/page.ts';
@@ -70,10 +70,11 @@ Example: {"kind":"dataset"}`,
     const project = projectOf(args, context);
     const derived = new Set<string>();
     const isWanted = ({ object_id, description }: StoredObject): boolean => {
-      if (isDerivedName(object_id) || description === derivedModel) derived.add(object_id);
+      const isOfRuns = description === derivedModel || description === operationOfRuns;
+      if (isDerivedName(object_id) || isOfRuns) derived.add(object_id);
       return !derived.has(object_id);
     };
-    const leavesOut = name === undefined && ['dataset', 'evaluation', 'stored_model'].includes(kind);
+    const leavesOut = name === undefined && ['dataset', 'evaluation', 'stored_model', 'op'].includes(kind);
     // Asking for one object more than needed tells whether there is a next page.
     const query = { name, versions, ...(leavesOut && { isWanted }) };
     const found = await findVersions(kind, project, { ...query, limit: limit + 1, offset }, service);
@@ -98,8 +99,8 @@ Example: {"kind":"dataset"}`,
     const others =
       left_out === undefined
         ? ''
-        : kind === 'stored_model'
-          ? ` ${pluralize(left_out, 'model')} that runs and judges stored left out; a part of its name finds one.`
+        : kind === 'stored_model' || kind === 'op'
+          ? ` ${pluralize(left_out, kind === 'op' ? 'op' : 'model')} that runs and judges stored left out; a part of its name finds one.`
           : ` ${pluralize(left_out, 'object')} that runs of samples made left out; name "-sample-" finds them.`;
     if (objects.length === 0) return `No ${kind}s at offset ${offset}: ${total} match.${others}`;
     const summary = `${pluralize(objects.length, kind)} from offset ${offset}.${others}`;

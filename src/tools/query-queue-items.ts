@@ -116,7 +116,7 @@ Example: {"queue_id":"support-triage","filter":{"annotation_states":["unstarted"
       : withValues;
     const isShort = include_judgements && !args.filter?.ids;
     const defaults = isShort ? defaultFieldsWithJudgements : defaultFields;
-    const known = [...Object.keys(queueItem.shape), ...(include_judgements ? feedbackFields : [])];
+    const known = [...new Set([...Object.keys(queueItem.shape), ...addedFields, ...feedbackFields])];
     const shown = showRows(judged, { ...itemFields, fields: args.fields, defaults, known });
     return {
       ...itemPage(isShort && !args.fields ? withUsualState(shown) : shown, offset, hasMore),

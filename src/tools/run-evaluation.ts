@@ -220,7 +220,7 @@ Example: {"evaluation":"Support answers","model":"heddle/echo","prompt":"Answer 
     if (use !== 'run') return scoreOutputs(use, { ...call, limits }, project, context);
     const found = await findEvaluation(evaluation!, project, context.service);
     if (baseline !== undefined) baselineId(baseline, found.name);
-    const prepared = await prepare(found, model!, { ...args, budget, confirm }, context);
+    const prepared = await prepare(found, model!, { ...args, budget, confirm, dry_run }, context);
     const { plan, count, warnings } = prepared;
     const facts = {
       ...(plan.rows < count && { rows: plan.rows, dataset_rows: count }),
@@ -345,7 +345,7 @@ async function scoreOutputs(
   }
   const { judges } = await readScorersOf(scorer_refs, service);
   const models = modelsOf(judges);
-  const unlisted = await checkModels(models, { consequence: 'Nothing was started', confirm }, context);
+  const unlisted = await checkModels(models, { consequence: 'Nothing was started', confirm, dry_run }, context);
   await requirePrices(models, limits.budget ?? {}, project, context);
   const warnings = unlisted === undefined ? {} : { warnings: [unlisted] };
   const callIds = calls && (await callIdsOf(calls, project, context));
@@ -528,6 +528,7 @@ interface PromptArguments {
   sample?: { n: number; seed?: number };
   budget?: RunLimits;
   confirm: boolean;
+  dry_run: boolean;
 }
 
 interface PreparedRun {
@@ -550,7 +551,7 @@ interface PreparedRun {
 async function prepare(
   found: FoundEvaluation,
   model: string,
-  { prompt, messages, sample: drawn, budget = {}, confirm }: PromptArguments,
+  { prompt, messages, sample: drawn, budget = {}, confirm, dry_run }: PromptArguments,
   context: ToolContext,
 ): Promise<PreparedRun> {
   const isStoredModel = parseReference(model) !== undefined;
@@ -579,7 +580,7 @@ async function prepare(
   const dataset = sample ? await drawRows(whole, sample) : whole;
   await checkPlaceholders({ messages: template, argument }, scorers, dataset);
   const models = [modelId, ...modelsOf(scorers.judges)];
-  const unlisted = await checkModels(models, { consequence: 'Nothing was started', confirm }, context);
+  const unlisted = await checkModels(models, { consequence: 'Nothing was started', confirm, dry_run }, context);
   await requirePrices(models, budget, found.projectId, context);
   const trials = trialsOf(found);
   const { unknown, comparisons } = scorers;

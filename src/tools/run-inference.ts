@@ -5,6 +5,7 @@ import type { ObjectVersion } from '../contract/objects.ts';
 import { findPlaceholders, messagesOfPrompt, templateTexts } from '../contract/prompts.ts';
 import { formatReference, parseReference } from '../contract/references.ts';
 import { shapeWithoutNull } from '../contract/shape-without-null.ts';
+import { invalidArgument } from '../core/errors.ts';
 import { ownMember } from '../core/json/member-at.ts';
 import { readVersion } from '../records/read-objects.ts';
 import { readByName } from '../records/unknown-object.ts';
@@ -55,18 +56,39 @@ async function namedPrompt(
   return { prompt: formatReference(reference), version };
 }
 
-/** Returns a warning about variables that no message has a placeholder for; nothing where the prompt cannot be read. */
-async function unusedVariables(
-  { prompt, messages = [], template_vars }: Pick<z.output<typeof input>, 'prompt' | 'messages' | 'template_vars'>,
+type PromptArguments = Pick<z.output<typeof input>, 'prompt' | 'messages' | 'template_vars'>;
+
+/** Returns the messages of a stored prompt, none without one; undefined where it cannot be read. */
+async function storedMessages(
+  prompt: string | undefined,
   named: ObjectVersion | undefined,
   { service }: ToolContext,
-): Promise<string[]> {
-  const variables = Object.keys(template_vars ?? {});
-  if (variables.length === 0) return [];
-  const reference = prompt === undefined ? undefined : parseReference(prompt);
+): Promise<unknown[] | undefined> {
+  if (prompt === undefined) return [];
+  const reference = parseReference(prompt);
   const version = named ?? (reference && (await readVersion(reference, service).catch(() => undefined)));
-  const stored = prompt === undefined ? [] : messagesOfPrompt(version?.val);
-  if (stored === undefined) return [];
+  return messagesOfPrompt(version?.val);
+}
+
+/** @throws HeddleError `invalid_arguments` for a stored prompt with placeholders, without variables to fill them. */
+function requireVariables({ template_vars }: PromptArguments, stored: readonly unknown[] = []): void {
+  if (template_vars !== undefined) return;
+  // Braces with anything else between them, like JSON, are meant as they are.
+  const variables = findPlaceholders(templateTexts(stored)).names.filter((name) =>
+    /^[\p{L}_][\p{L}\d_.-]*$/u.test(name),
+  );
+  if (variables.length === 0) return;
+  throw invalidArgument('template_vars', {
+    consequence: 'Nothing was sent',
+    fault: `the stored prompt has the variables ${variables.map(shortName).join(', ')}, and template_vars has no values for them`,
+    hint: 'Pass template_vars with a value for each, or {} to send the prompt as it is.',
+  });
+}
+
+/** Returns a warning about variables that no message has a placeholder for; nothing where the prompt cannot be read. */
+function unusedVariables({ messages = [], template_vars }: PromptArguments, stored: unknown[] | undefined): string[] {
+  const variables = Object.keys(template_vars ?? {});
+  if (variables.length === 0 || stored === undefined) return [];
   const { names } = findPlaceholders(templateTexts([...stored, ...messages]));
   const unused = variables.filter((name) => !names.includes(name));
   if (unused.length === 0) return [];
@@ -104,6 +126,8 @@ Example: {"model":"heddle/echo","prompt":"triage","template_vars":{"product":"he
   async run({ path, ...args }, context) {
     const { version, ...named } = await namedPrompt(args.prompt, context);
     const request = { ...args, ...named };
+    const stored = await storedMessages(args.prompt, version, context);
+    requireVariables(args, stored);
     const response = await context.service
       .call(
         'runInference',
@@ -116,7 +140,7 @@ Example: {"model":"heddle/echo","prompt":"triage","template_vars":{"product":"he
       .catch(async (error) => {
         throw await withNearestModel(error, request.model, context);
       });
-    const warnings = await unusedVariables(args, version, context);
+    const warnings = unusedVariables(args, stored);
     return { response, ...(warnings.length > 0 && { warnings }) };
   },
 

@@ -126,7 +126,9 @@ Example: {"queue_id":"support-triage","by":["operation","state"]}`,
       total_items: items.length,
       ...(wantsJudgements && {
         total_judgements: counted.length,
-        unjudged_items: (isOfSeveral ? items : found).filter(({ call_id }) => !judgedCalls.has(call_id)).length,
+        unjudged_items: (isOfSeveral || filter.value !== undefined ? items : found).filter(
+          ({ call_id }) => !judgedCalls.has(call_id),
+        ).length,
       }),
       tables,
       ...(compares && comparison(judged, { limit, offset }, disputes, query)),
@@ -235,7 +237,7 @@ function renderDisagreements(disagreements: NonNullable<Summary['disagreements']
   const rows = disagreements.map(({ values, ...members }) => ({ ...members, values: valueLine(values) }));
   return [
     'disagreements, the worst first by share:',
-    compactTable(rows, ['item_id', 'field', 'values', 'distance', 'share']),
+    compactTable(rows, ['item_id', 'call_id', 'field', 'values', 'distance', 'share']),
   ];
 }
 

@@ -1,10 +1,12 @@
 import * as z from 'zod';
+import { entriesNamed } from '../contract/identifiers.ts';
 import type { QueueItem } from '../contract/queue-items.ts';
 import { assignees, type Queue, reviewersPerItem } from '../contract/queues.ts';
 import { HeddleError, invalidArgument } from '../core/errors.ts';
 import { removeItems } from '../queues/changes/remove-items.ts';
 import { byCall, judgementsOf, readFeedback } from '../queues/judgements.ts';
 import { nearestItems, requireKnownIds } from '../queues/known-names.ts';
+import { matchingItems } from '../queues/matching-items.ts';
 import type { QueueAccess } from '../queues/queue-access.ts';
 import {
   type DefinedField,
@@ -28,7 +30,7 @@ import { defineTool, projectArgument, projectOf, queueArgument, type ToolContext
 
 const input = z.strictObject({
   queue_id: queueArgument.describe('Id or name of the queue.'),
-  name: z.string().min(1).optional(),
+  name: z.string().trim().min(1).optional(),
   guidelines: z.string().optional(),
   add_fields: fieldDefinitions.min(1).optional().describe('As in fields of create_queue.'),
   reviewers_per_item: reviewersPerItem.optional(),
@@ -162,7 +164,7 @@ async function changeQueue(
   refuseTakenFields(added, fields, access.id);
   const { items, unknown } = await itemsNamed(remove_items ?? [], access);
   if (remove_items && items.length === 0) await requireKnownIds(remove_items, access, 'remove_items');
-  if (!dry_run && !confirm) await askBeforeRemoval(items, queue, { ...context, ...access });
+  if (!dry_run && !confirm) await askBeforeChange({ items, added }, { access, queue, fields }, context);
   let removed = items.length;
   if (!dry_run) {
     // First, because some services cannot; then nothing has been changed yet.
@@ -218,9 +220,9 @@ async function refuseTakenName(name: string, { id, project, service }: QueueAcce
   });
 }
 
-/** @throws HeddleError `conflict` if a queue has a field of the name of a new one. */
+/** @throws HeddleError `conflict` if a queue has a field of the name of a new one, in whatever case. */
 function refuseTakenFields(added: readonly FieldDefinition[], fields: readonly QueueField[], queueId: string): void {
-  const taken = added.find(({ name }) => fields.some((field) => field.name === name));
+  const taken = added.flatMap(({ name }) => entriesNamed(name, fields))[0];
   if (!taken) return;
   throw new HeddleError({
     code: 'conflict',
@@ -229,18 +231,38 @@ function refuseTakenFields(added: readonly FieldDefinition[], fields: readonly Q
   });
 }
 
-async function askBeforeRemoval(
-  items: readonly QueueItem[],
-  { id, name }: Queue,
-  context: ToolContext & QueueAccess,
+/** Asks before many items are removed, and before fields are added to a queue that people or agents have judged in. */
+async function askBeforeChange(
+  { items, added }: { items: readonly QueueItem[]; added: readonly FieldDefinition[] },
+  { access, queue: { id, name } }: QueueBefore,
+  context: ToolContext,
 ): Promise<void> {
-  if (items.length <= maxUnconfirmed) return;
-  const calls = items.map(({ call_id }) => call_id);
-  const judgements = judgementsOf(await readFeedback(context, calls)).filter(({ call_id }) => calls.includes(call_id));
-  const judged = byCall(judgements).size;
+  const queue = `queue ${JSON.stringify(name)} (${id})`;
+  const parts: { question: string; reason: string }[] = [];
+  if (items.length > maxUnconfirmed) {
+    const calls = items.map(({ call_id }) => call_id);
+    const judgements = judgementsOf(await readFeedback(access, calls)).filter(({ call_id }) => calls.includes(call_id));
+    const judged = byCall(judgements).size;
+    parts.push({
+      question: `Remove ${items.length} items from ${queue}, of which ${judged} ${judged === 1 ? 'is' : 'are'} judged? Adding their calls again brings them back.`,
+      reason: `removing ${items.length} items`,
+    });
+  }
+  const judged = added.length === 0 ? 0 : (await matchingItems(access, { judged_at_least: 1 })).items.length;
+  if (judged > 0) {
+    const fields = `${added.length === 1 ? 'the field' : 'the fields'} ${added.map((field) => field.name).join(', ')}`;
+    const where = `in which ${pluralize(judged, 'item')} ${judged === 1 ? 'is' : 'are'} judged without`;
+    const them = added.length === 1 ? 'it' : 'them';
+    parts.push({
+      question: `Add ${fields} to ${queue}, ${where} ${them}? No tool removes a field.`,
+      reason: `adding ${fields}, which no tool removes, to a queue ${where} ${them},`,
+    });
+  }
+  if (parts.length === 0) return;
   const request = {
-    question: `Remove ${items.length} items from queue ${JSON.stringify(name)} (${id}), of which ${judged} ${judged === 1 ? 'is' : 'are'} judged? Adding their calls again brings them back.`,
-    reason: `removing ${items.length} items needs the user's agreement`,
+    question: parts.map(({ question }) => question).join(' '),
+    reason: `${parts.map(({ reason }) => reason).join(' and ')} needs the user's agreement`,
+    ...(judged > 0 && { alternative: 'leave the queue as it is' }),
   };
   requireConsent(request, context);
 }

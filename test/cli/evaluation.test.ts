@@ -10,7 +10,7 @@ import { startEvaluatingService } from '../support/evaluating-service.ts';
 import { prepareEvaluation, runArgs } from '../support/evaluation-command.ts';
 import { freePort } from '../support/free-port.ts';
 import { call, emptyHome, run, runAtTerminal, temporaryFolder } from '../support/heddle.ts';
-import { startScriptedModel } from '../support/scripted-model.ts';
+import { type Script, startScriptedModel } from '../support/scripted-model.ts';
 
 const runOf = (scorers: Run['scorers'], predictions = 10): Run => ({
   run_id: 'r',
@@ -390,6 +390,23 @@ says_yes    100% (43.9 to 100) of 3 passed
     ]);
     expect(model.asked).toEqual([]);
     expect((await run([...runArgs, '--yes'], environment)).code).toBe(0);
+  });
+
+  it('starts nothing with a model that does not reply, with --yes either', async () => {
+    const refuse: Script = (_, response) => {
+      response.writeHead(404, { 'content-type': 'application/json' });
+      response.end('{"error":{"message":"The model small does not exist."}}');
+      return undefined;
+    };
+    const model = await startScriptedModel(refuse, ['large', 'smaller']);
+    const environment = await prepareEvaluation(model.url);
+    const result = await run([...runArgs, '--yes'], environment);
+    expect([result.code, result.stderr]).toEqual([
+      2,
+      expect.stringContaining('Asked for a short reply, small failed: '),
+    ]);
+    expect(result.stderr).toContain('The model small does not exist.');
+    expect(model.asked).toHaveLength(1);
   });
 
   it('starts nothing without --yes if model and judges get more than 100 requests, or if no row fills a placeholder of a judge', async () => {

@@ -55,6 +55,19 @@ describe('a client that listens', () => {
     await second.close();
   });
 
+  it('hears of a queue that it names by its name', async () => {
+    const server = startServer(emptyHome(temporaryFolder()));
+    const { client } = await server.connect({ mode });
+    const { call } = await server.connect();
+    const { queue_id } = await call('create_queue', { name: 'Guest replies' });
+    const { next } = updatesOf(client);
+    const named = 'heddle://demo/support/queues/Guest%20replies';
+    const subscription = await client.listen({ resourceSubscriptions: [named] });
+    expect(subscription.honoredFilter).toEqual({ resourceSubscriptions: [named] });
+    await call('update_queue', { queue_id, guidelines: 'Be kind.' });
+    expect(await next()).toBe(named);
+  });
+
   it('hears how a run goes on and that it has ended', async () => {
     let release = (): void => {};
     const held = new Promise<void>((resolve) => (release = resolve));

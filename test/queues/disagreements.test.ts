@@ -34,16 +34,38 @@ describe('findDisagreements', () => {
     ];
     expect(findDisagreements(judgedItemsOf(judgements), [], [])).toEqual({
       open: [
-        { item_id: 'item of wide', field: 'severity', values: { a0: 1, a1: 5 }, distance: 4, share: 1 },
-        { item_id: 'item of middle', field: 'severity', values: { a0: 1, a1: 3, a2: 4 }, distance: 3, share: 0.75 },
+        {
+          item_id: 'item of wide',
+          call_id: 'wide',
+          field: 'severity',
+          values: { a0: 1, a1: 5 },
+          distance: 4,
+          share: 1,
+        },
+        {
+          item_id: 'item of middle',
+          call_id: 'middle',
+          field: 'severity',
+          values: { a0: 1, a1: 3, a2: 4 },
+          distance: 3,
+          share: 0.75,
+        },
         {
           item_id: 'item of flag',
+          call_id: 'flag',
           field: 'correct',
           values: { a0: true, a1: false, a2: false },
           distance: 1,
           share: 0.667,
         },
-        { item_id: 'item of near', field: 'severity', values: { a0: 2, a1: 3 }, distance: 1, share: 0.25 },
+        {
+          item_id: 'item of near',
+          call_id: 'near',
+          field: 'severity',
+          values: { a0: 2, a1: 3 },
+          distance: 1,
+          share: 0.25,
+        },
       ],
       settled: 0,
     });

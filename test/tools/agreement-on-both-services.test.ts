@@ -111,7 +111,14 @@ describe.each(services)('on $name', (service) => {
     const [nameOfAda, nameOfBob] = [service.nameOf('ada'), service.nameOf('bob')];
     const compared = await call('summarize_queue', { queue_id, annotators: ['me', nameOfBob], disagreements: 5 });
     expect(compared.disagreements).toEqual([
-      { item_id: ids[1], field: 'helpful', values: { [nameOfAda]: false, [nameOfBob]: true }, distance: 1, share: 1 },
+      {
+        item_id: ids[1],
+        call_id: 'call-1',
+        field: 'helpful',
+        values: { [nameOfAda]: false, [nameOfBob]: true },
+        distance: 1,
+        share: 1,
+      },
     ]);
     const other = await createQueue(service, ['call-0', 'call-1']);
     await judge(bob, other.queue_id, other.ids, [true, true]);

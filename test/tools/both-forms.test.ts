@@ -192,16 +192,10 @@ const cases: Case[] = [
     ],
   },
   {
-    question: 'what was stored under which reference, and what to know of it',
+    question: 'what was stored under which reference',
     tool: 'create_scorer',
-    args: { name: 'Both judge', kind: 'llm_judge', model: 'none', prompt: '{output}' },
-    facts: [
-      [/^Stored: weave:\S+:\w{43}\./, /"scorer_ref":"weave:\S+:\w{43}","existed":false/],
-      [
-        /does not list the model none. The nearest models are heddle\/echo/,
-        /"warnings":\["Inference does not list the model none/,
-      ],
-    ],
+    args: { name: 'Both judge', kind: 'llm_judge', model: 'heddle/echo', prompt: '{output}' },
+    facts: [[/^Stored: weave:\S+:\w{43}\./, /"scorer_ref":"weave:\S+:\w{43}","existed":false/]],
   },
   {
     question: 'what the model replied, and why it ended',

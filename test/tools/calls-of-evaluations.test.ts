@@ -87,6 +87,12 @@ describe('a run', () => {
     const { runs } = await call('read_evaluation', { evaluation: 'Answers' });
     expect(runs).toMatchObject([{ run_id: run.run_id, evaluation: 'answers-sample-2-seed-0' }]);
     expect(await call('list_objects', { kind: 'stored_model' })).toMatchObject({ objects: [], left_out: 2 });
+    const operations = await call('list_objects', { kind: 'op' });
+    expect(operations).toMatchObject({ objects: [], left_out: 5 });
+    expect(operations.text).toContain('5 ops that runs and judges stored left out; a part of its name finds one.');
+    expect((await call('list_objects', { kind: 'op', name: 'Evaluation.summarize' })).objects).toMatchObject([
+      { object_id: 'Evaluation.summarize', description: 'Stored for the calls of runs, without code.' },
+    ]);
     const whole = { evaluation: 'Answers', model: 'small', prompt: '{question}' };
     await call('run_evaluation', whole);
     const { error } = await call('read_evaluation', { evaluation: 'Answers', compare: true });

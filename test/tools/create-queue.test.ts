@@ -44,7 +44,7 @@ describe('create_queue', () => {
   it('returns the existing queue when it is called again', async () => {
     const { call } = await connect();
     const { queue_id } = await call('create_queue', refunds);
-    const again = await call('create_queue', refunds);
+    const again = await call('create_queue', { ...refunds, name: ' Refunds ' });
     expect(again).toMatchObject({ queue_id, fields, existed: true });
     expect(again.text).toContain(`The same queue existed already: ${queue_id}.`);
     expect((await call('list_queues', { name: 'Refunds' })).queues).toHaveLength(1);
@@ -132,9 +132,9 @@ describe('create_queue', () => {
     const { call } = await connect();
     const { error } = await call('create_queue', {
       name: 'Q',
-      fields: [fields[0], { name: 'correct', type: 'number' }],
+      fields: [fields[0], { name: 'Correct', type: 'number' }],
     });
-    expect(error.message).toContain('fields.1.name: correct appears twice');
+    expect(error.message).toContain('fields.1.name: Correct appears twice');
   });
 
   it('makes update_queue_items refuse a judgement that does not fit a field', async () => {

@@ -2,6 +2,7 @@ import { describe, expect, it } from 'vitest';
 import { startBothServices } from '../support/both-services.ts';
 import { connectClient } from '../support/client.ts';
 import { emptyHome, temporaryFolder } from '../support/heddle.ts';
+import { startScriptedModel } from '../support/scripted-model.ts';
 
 const services = await startBothServices();
 
@@ -76,11 +77,27 @@ describe('create_scorer', () => {
   const connect = (more: Record<string, string> = {}) => connectClient(emptyHome(temporaryFolder(), more));
   const judge = { name: 'J', kind: 'llm_judge', model: 'heddle/echo', prompt: '{output}' };
 
-  it('warns of a model that inference does not list', async () => {
+  it('stores nothing with a model that inference does not list and that does not reply', async () => {
     const { call } = await connect();
-    const { warnings } = await call('create_scorer', { ...judge, model: 'heddle/ecco' });
-    expect(warnings).toEqual(['Inference does not list the model heddle/ecco. The nearest models are heddle/echo.']);
+    const { error } = await call('create_scorer', { ...judge, model: 'heddle/ecco' });
+    expect(error).toMatchObject({
+      code: 'not_found',
+      message: expect.stringMatching(
+        /^Nothing was stored\. Inference does not list the model heddle\/ecco\. The nearest models are heddle\/echo\. Asked for a short reply, heddle\/ecco failed: .*heddle\/ecco does not exist here/,
+      ),
+      hint: 'Use a model that is listed, or ask the user for the exact name.',
+    });
+    expect((await call('list_objects', { kind: 'scorer', name: 'J' })).objects).toEqual([]);
     expect(await call('create_scorer', judge)).not.toHaveProperty('warnings');
+  });
+
+  it('warns of a model that replies although inference does not list it', async () => {
+    const model = await startScriptedModel(() => 'yes');
+    const { call } = await connect({ HEDDLE_MODEL_PROVIDER_URL: model.url });
+    expect((await call('create_scorer', { ...judge, model: 'judg' })).warnings).toEqual([
+      'Inference does not list the model judg. The nearest models are judge, small, heddle/echo.',
+    ]);
+    expect(model.asked).toMatchObject([{ model: 'judg' }]);
   });
 
   it('never stores a secret that heddle knows', async () => {

@@ -22,10 +22,17 @@ describe.each(services)('gold on $name', (service) => {
     const summary = { queue_id, by: ['annotator', 'field'], disagreements: 5 };
     const before = await ada.call('summarize_queue', summary);
     expect(before.disagreements).toEqual([
-      { item_id: ids[0], field: 'helpful', values: { [nameOfAda]: true, [nameOfBob]: false }, distance: 1, share: 1 },
+      {
+        item_id: ids[0],
+        call_id: 'call-0',
+        field: 'helpful',
+        values: { [nameOfAda]: true, [nameOfBob]: false },
+        distance: 1,
+        share: 1,
+      },
     ]);
     expect(before.text).toContain(
-      `disagreements, the worst first by share:\nitem_id\tfield\tvalues\tdistance\tshare\n${ids[0]}\thelpful\t`,
+      `disagreements, the worst first by share:\nitem_id\tcall_id\tfield\tvalues\tdistance\tshare\n${ids[0]}\tcall-0\thelpful\t`,
     );
     expect(await settle(ada, { helpful: false }, 'It misses the question.')).toEqual({ done: 1 });
     expect(await settle(ada, { helpful: false }, 'It misses the question.')).toEqual({ unchanged: 1 });

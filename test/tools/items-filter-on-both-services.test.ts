@@ -89,7 +89,11 @@ describe.each(services)('the filter of items on $name', (service) => {
     const annotators = [adas, nameOf('bob')];
     const filter = { judged_by: adas, field: 'helpful' };
     const compared = await ada.call('summarize_queue', { queue_id, filter, annotators, disagreements: 5 });
-    expect(compared).toMatchObject({ total_items: 3, agreement: [{ items: 2 }], disagreements: [{ distance: 1 }] });
+    expect(compared).toMatchObject({
+      total_items: 3,
+      agreement: [{ items: 2 }],
+      disagreements: [{ item_id: ids[1], call_id: 'failed', distance: 1 }],
+    });
     const disputed = { queue_id, filter: { ...filter, disagreement: true }, by: ['annotator'] };
     const { total_items, total_judgements, unjudged_items } = await ada.call('summarize_queue', disputed);
     expect([total_items, total_judgements, unjudged_items]).toEqual([1, 2, 0]);
@@ -401,6 +405,31 @@ describe.each(services)('corrections on $name', (service) => {
     expect((await ada.call('update_queue_items', undo)).hint).toBe(
       `States of the items: 1 ${isEmbedded ? 'is in_progress again' : 'stays completed'}, 1 stays in_progress, 1 stays unstarted; what was begun cannot become unstarted again.${rest}`,
     );
+  });
+
+  it('tells the state that an item shows from the own progress that taking back opens again', async () => {
+    const { queue_id, ids } = await createQueue(service, ['call-2']);
+    const items = [{ item_id: ids[0], judgements: { helpful: true }, annotation_state: 'completed' }];
+    await ada.call('update_queue_items', { queue_id, items });
+    await bob.call('update_queue_items', { queue_id, items });
+    const undo = { queue_id, filter: { judged_by: 'me' }, change: { retract: ['helpful'] } };
+    const isEmbedded = service.name.includes('embedded');
+    const states = (verb: string) =>
+      `States of the items: 1 ${verb} completed; what was begun cannot become unstarted again.`;
+    expect((await ada.call('update_queue_items', { ...undo, dry_run: true })).hint).toBe(
+      isEmbedded
+        ? `${states('would stay')} Your own progress with 1 item would be in_progress again; it would show the state that another annotator set.`
+        : undefined,
+    );
+    const listed = { queue_id, items: [{ item_id: ids[0], retract: ['helpful'] }] };
+    expect(await ada.call('update_queue_items', listed)).toMatchObject({
+      items: [{ result: 'done', annotation_state: 'completed' }],
+      ...(isEmbedded && {
+        hint: `${states('stays')} Your own progress with 1 item is in_progress again; it shows the state that another annotator set.`,
+      }),
+    });
+    const { items: shown } = await ada.call('query_queue_items', { queue_id, fields: ['annotation_state'] });
+    expect(shown).toMatchObject([{ annotation_state: 'completed' }]);
   });
 
   it('says that judgements of the user stay when one takes back only what is its own', async () => {

@@ -81,7 +81,7 @@ describe('list_objects', () => {
           offset: 10,
         },
       ],
-      ['/objs/query', expect.objectContaining({ filter: { is_op: true, latest_only: true }, limit: 51 })],
+      ['/objs/query', expect.objectContaining({ filter: { is_op: true, latest_only: true }, limit: 1000 })],
     ]);
   });
 

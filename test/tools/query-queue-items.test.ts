@@ -95,6 +95,13 @@ describe('query_queue_items', () => {
 });
 
 describe('query_queue_items at a service that answers as the public one', () => {
+  it('names the nearest of all members of items, those of judgements included', async () => {
+    const service = await startRecordedService();
+    const { call } = await connectClient(emptyHome(temporaryFolder(), service.environmentOf('ada')));
+    const { error } = await call('query_queue_items', { queue_id: 'q', fields: ['nots'] });
+    expect(error.hint).toMatch(/^The nearest fields are notes, /);
+  });
+
   it('names the nearest fields when the queue has no such field, and says where names are listed', async () => {
     const service = await startRecordedService();
     const { call } = await connectClient(emptyHome(temporaryFolder(), service.environmentOf('ada')));

@@ -64,6 +64,22 @@ describe('run_inference', () => {
     expect(await callTool('run_inference', used)).not.toHaveProperty('warnings');
   });
 
+  it('sends nothing for a stored prompt whose variables have no values, unless it is told to', async () => {
+    const environment = await storePrompt();
+    for (const name of ['greeting', prompt]) {
+      const failed = await call('run_inference', { model: 'heddle/echo', prompt: name }, environment);
+      expect(failed.result).toMatchObject({
+        code: 'invalid_arguments',
+        message:
+          'Nothing was sent: the stored prompt has the variables product, and template_vars has no values for them.',
+        hint: 'Pass template_vars with a value for each, or {} to send the prompt as it is.',
+      });
+    }
+    const literal = { model: 'heddle/echo', prompt, template_vars: {} };
+    const sent = await call('run_inference', literal, environment);
+    expect(sent.result.response.choices[0].message.content).toContain('You speak for {product}.');
+  });
+
   it('takes the name of a prompt, and names the nearest for an unknown one', async () => {
     const environment = await storePrompt();
     const named = { model: 'heddle/echo', prompt: 'Greeting', template_vars: { product: 'the app' } };

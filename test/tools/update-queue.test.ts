@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { createQueue, startBothServices } from '../support/both-services.ts';
+import { createQueue, judge, startBothServices } from '../support/both-services.ts';
 import { connectClient } from '../support/client.ts';
 import { emptyHome, temporaryFolder } from '../support/heddle.ts';
 import { importNumberedQueue } from '../support/numbered-queue.ts';
@@ -29,6 +29,11 @@ describe('update_queue', () => {
       code: 'conflict',
       message: 'Nothing was changed. Queue support-triage has another field helpful already.',
     });
+    const spelled = [{ name: 'Helpful', type: 'boolean' }];
+    expect((await call('update_queue', { queue_id, add_fields: spelled })).error).toMatchObject({
+      code: 'conflict',
+      message: 'Nothing was changed. Queue support-triage has another field helpful already.',
+    });
     expect((await call('update_queue', { queue_id: 'triage', add_fields: [tone] })).error).toMatchObject({
       code: 'not_found',
       hint: expect.stringContaining('support-triage'),
@@ -39,7 +44,7 @@ describe('update_queue', () => {
   it('refuses the name of another queue', async () => {
     const { call } = await connect();
     const { queue_id: other } = await call('create_queue', { name: 'Refunds' });
-    expect((await call('update_queue', { queue_id, name: 'refunds' })).error).toMatchObject({
+    expect((await call('update_queue', { queue_id, name: ' refunds' })).error).toMatchObject({
       code: 'conflict',
       message: `Nothing was changed. The queue ${other} has the name "Refunds" already.`,
     });
@@ -159,6 +164,22 @@ describe.each(services)('update_queue on $name', ({ ada, name: service }) => {
         message: 'Nothing was changed: this service keeps neither reviewers_per_item nor assignees.',
       });
     }
+  });
+
+  it('asks before it adds a field to a queue that is judged already, with the number of its items', async () => {
+    const { queue_id, ids } = await createQueue({ ada }, ['plain', 'failed', 'newer']);
+    await judge(ada, queue_id, ids, [true, false, undefined]);
+    const change = { queue_id, add_fields: [tone] };
+    expect(await ada.call('update_queue', { ...change, dry_run: true })).not.toHaveProperty('error');
+    expect((await ada.call('update_queue', change)).error).toMatchObject({
+      code: 'invalid_arguments',
+      message:
+        "Nothing was changed: adding the field tone, which no tool removes, to a queue in which 2 items are judged without it, needs the user's agreement.",
+      hint: 'Ask the user, then call again with confirm: true, or leave the queue as it is.',
+    });
+    const fields = expect.arrayContaining([expect.objectContaining({ name: 'tone' })]);
+    expect(await ada.call('update_queue', { ...change, confirm: true })).toMatchObject({ fields });
+    expect(await ada.call('update_queue', change)).toMatchObject({ fields });
   });
 
   it('deletes a queue with confirm', async () => {

@@ -47,7 +47,7 @@ export const renameAndExtend = ferryJob({
   name: 'rename-and-extend',
   needs: ['update_queue'],
   turns: [
-    'Our queue "Autumn complaints" should be called "Complaints 2026" from now on, and people should also say yes or no to "urgent" in it. Nothing else about it may change.',
+    'Our queue "Autumn complaints" should be called "Complaints 2026" from now on, and people should also say yes or no to "urgent" in it; I agree to that. Nothing else about it may change.',
   ],
   check: (_answers, changes) =>
     changes.faultsOf([

@@ -11,6 +11,7 @@ import type { ItemsFilter } from '../items-filter.ts';
 import { byCall, judgementsOf, type Note, readNotes } from '../judgements.ts';
 import { nearestItems } from '../known-names.ts';
 import { matchingItems } from '../matching-items.ts';
+import { isFinished } from '../own-progress.ts';
 import type { QueueAccess } from '../queue-access.ts';
 import { type ItemsWithFeedback, readItemsBy } from '../read-items.ts';
 import { requireQueue } from '../require-queue.ts';
@@ -20,6 +21,7 @@ import {
   dependsOnFeedback,
   everything,
   type ItemConditions,
+  isOwnMove,
   judgementText,
   type LocatedChange,
   moveText,
@@ -137,7 +139,7 @@ async function readTarget(
   include_feedback: boolean,
 ): Promise<ItemsWithFeedback> {
   if ('items' in target) return readListed(target.items, queue, include_feedback);
-  const judged = await matchingItems(queue, target.filter, { include_feedback });
+  const judged = await matchingItems(queue, target.filter, { include_feedback, include_own_state: include_feedback });
   const { judged_by, ...filter } = target.filter;
   const takesNotesBack = target.change.retract?.some((name) => name === notes || name === everything) ?? false;
   if (!takesNotesBack || !meansCaller(judged_by) || filter.field !== undefined) return judged;
@@ -157,7 +159,7 @@ async function readNoted(
   const own = (await readNotes(queue, userId)).filter(isMeant);
   const ids = [...new Set(own.map(({ call_id }) => call_id))].filter((id) => !known.has(id));
   if (ids.length === 0 || Object.keys(filter).length === 0) return readItemsBy('call_id', ids, queue, true);
-  const { items, feedback } = await matchingItems(queue, filter, { include_feedback: true });
+  const { items, feedback } = await matchingItems(queue, filter, { include_feedback: true, include_own_state: true });
   const wanted = new Set(ids);
   return { items: items.filter(({ call_id }) => wanted.has(call_id)), feedback };
 }
@@ -222,20 +224,28 @@ function describeOutcome(
     const [stay, them] = ofOther.length === 1 ? ['stays', 'it'] : ['stay', 'them'];
     notes.push(`${counts} ${whose} ${stay}: ${how} takes ${them} back.`);
   }
-  const isReopened = isDryRun ? (update: Update) => mayReopen(update, queue) : wasReopened;
   const undone = updates.filter(
-    (update) => !update.error && (update.change.retract?.includes(everything) || isReopened(update)),
+    ({ error, change, reopens }) => !error && (change.retract?.includes(everything) || reopens),
   );
+  const isShown = ({ item, reopens }: Update) => reopens && isOwnMove(item, queue);
   if (undone.some(({ item }) => item.annotation_state !== 'unstarted')) {
-    const counts = countEach(undone.map((update) => (isReopened(update) ? 'again' : update.item.annotation_state)));
+    const counts = countEach(undone.map((update) => (isShown(update) ? 'again' : update.item.annotation_state)));
     const states = [...counts].map(([state, count]) => {
       const isOne = count === 1;
       if (state === 'again') return `${count} ${isDryRun ? 'would be' : isOne ? 'is' : 'are'} in_progress again`;
       return `${count} ${isDryRun ? 'would stay' : isOne ? 'stays' : 'stay'} ${state}`;
     });
-    const isFinal = ['completed', 'skipped'].some((state) => counts.has(state));
+    const hidden = undone.filter((update) => update.reopens && !isShown(update)).length;
+    const isFinal = undone.some(({ item, reopens }) => !reopens && isFinished(item.annotation_state));
     const final = isFinal ? ' A finished state is final for its annotator; others can still set their own.' : '';
     notes.push(`States of the items: ${states.join(', ')}; what was begun cannot become unstarted again.${final}`);
+    if (hidden > 0) {
+      const [is, show] = isDryRun ? ['would be', 'would show'] : ['is', hidden === 1 ? 'shows' : 'show'];
+      const [items, they] = hidden === 1 ? ['1 item', `it ${show}`] : [`${hidden} items`, `they ${show}`];
+      notes.push(
+        `Your own progress with ${items} ${is} in_progress again; ${they} the state that another annotator set.`,
+      );
+    }
   }
   if ('filter' in target && meansCaller(target.filter.judged_by) && target.change.retract?.includes(everything)) {
     notes.push('Items that you moved without judging them are not among these, and keep their state.');
@@ -246,16 +256,6 @@ function describeOutcome(
     notes.push(`Nobody has judged ${fields.join(', ')}.`);
   }
   return notes.length > 0 ? notes.join(' ') : undefined;
-}
-
-function wasReopened({ item, after = item }: Update): boolean {
-  return item.annotation_state !== 'in_progress' && after.annotation_state === 'in_progress';
-}
-
-/** Returns whether the service will set an item to in progress: the embedded one does if its judge has completed it. */
-function mayReopen({ item, purge }: Update, { service: { facts } }: QueueAccess): boolean {
-  const isOwn = item.annotator_user_id === (facts.annotatorId ?? facts.userId);
-  return facts.appliesItemConditions === true && isOwn && item.annotation_state === 'completed' && purge.length > 0;
 }
 
 /** Changes of one item that are described. */

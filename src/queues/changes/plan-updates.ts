@@ -75,6 +75,8 @@ export interface Update {
   stays: Judgement[];
   /** What stays of what is taken back, each by its kind: of the user if the client takes back, of the client if the user does. */
   ofOther: ('judgement' | 'note')[];
+  /** True if taking judgements back opens the item again for its account, which has completed it. */
+  reopens?: boolean;
   /** Fields, but those of text, that nobody has judged on an item which a change completes with other judgements. */
   unjudged: string[];
   error?: HeddleError;
@@ -191,6 +193,7 @@ export async function planUpdates(
     const takesAll = retract.includes(everything);
     const retracted = own.filter(({ field }) => takesAll || retract.includes(field));
     update.purge.push(...retracted.map(({ id }) => id));
+    update.reopens = retracted.length > 0 && item.own_state === 'completed' && change.annotation_state === undefined;
     if (retracted.length === 0) {
       const ofOther = given.filter((judgement) => isOwn(judgement, asOther));
       const named = ofOther.filter(({ field }) => takesAll || retract.includes(field));
@@ -256,9 +259,8 @@ function unmetCondition(
   if (judged) return conflict(`${judgementText(judged)}, after as_of`);
   const { facts } = queue.service;
   const shown = shownItem(queue, asOf, id);
-  const isOwnMove = annotator_user_id === (facts.annotatorId ?? facts.userId);
   // No item ever becomes unstarted again, so an item that is still unstarted has not been moved.
-  if (annotation_state === 'unstarted' || isOwnMove || shown === stateAndAnnotator(item)) return undefined;
+  if (annotation_state === 'unstarted' || isOwnMove(item, queue) || shown === stateAndAnnotator(item)) return undefined;
   // The service does not record when a state changed.
   if (shown !== undefined) {
     const seen = `${new Date(since).toISOString().slice(0, 19)}Z`;
@@ -268,6 +270,11 @@ function unmetCondition(
   const hint = `Read the item again, or pass expected_state ${annotation_state} if that is what you saw.`;
   const reason = 'the service does not record when, and this server has not shown the item with this as_of';
   return conflict(`${moveText(item)}, perhaps after as_of: ${reason}`, hint);
+}
+
+/** Returns whether an item shows the state that the account has set. */
+export function isOwnMove({ annotator_user_id }: QueueItem, { service: { facts } }: QueueAccess): boolean {
+  return annotator_user_id === (facts.annotatorId ?? facts.userId);
 }
 
 function conflict(reason: string, hint = 'Read the item again.'): HeddleError {

@@ -8,7 +8,7 @@ import { inBatches } from '../../core/in-batches.ts';
 import { cutValue } from '../../text/call-values.ts';
 import type { QueueAccess } from '../queue-access.ts';
 import { stateAndAnnotator } from '../shown-items.ts';
-import type { Update } from './plan-updates.ts';
+import { isOwnMove, type Update } from './plan-updates.ts';
 
 /** Requests that are sent at the same time. */
 const concurrentRequests = 8;
@@ -127,7 +127,8 @@ async function storeFeedback(entries: readonly FeedbackEntry[], { service }: Que
 }
 
 /** Deletes what is retracted. */
-async function purgeFeedback(entries: readonly { update: Update }[], { service, project }: QueueAccess): Promise<void> {
+async function purgeFeedback(entries: readonly { update: Update }[], queue: QueueAccess): Promise<void> {
+  const { service, project } = queue;
   const ids = entries.flatMap(({ update }) => update.purge);
   const $or = ids.map((id) => ({ $eq: [{ $getField: 'id' }, { $literal: id }] }));
   const { reopened_items } = await service.call('purgeFeedback', {
@@ -136,8 +137,10 @@ async function purgeFeedback(entries: readonly { update: Update }[], { service, 
   const reopened = new Set(reopened_items);
   for (const { update } of entries) {
     update.wrote = true;
-    const { item } = update;
-    if (reopened.has(item.id)) update.after = { ...item, annotation_state: 'in_progress' };
+    const { item, change } = update;
+    update.reopens = reopened.has(item.id) && change.annotation_state === undefined;
+    // An item that another annotator has moved since shows that state.
+    if (update.reopens && isOwnMove(item, queue)) update.after = { ...item, annotation_state: 'in_progress' };
   }
 }
 

@@ -131,7 +131,7 @@ async function groupByJudgements(database: Database, input: SummaryInput): Promi
       const group = groups.length;
       if (group === maxListed || listed.length + judgements.length > maxListed) return {};
       places.set(key, group);
-      groups.push({ call_op_name, annotation_state, count: 1, ...(isDisputed && { id }) });
+      groups.push({ call_op_name, annotation_state, count: 1, ...(isDisputed && { id, call_id }) });
       for (const judgement of judgements) listed.push({ group, judgement });
     }
   }

@@ -320,7 +320,7 @@ export const ferryTrajectories: Record<string, Trajectories> = {
   'rename-and-extend': {
     *good() {
       const add_fields = [{ name: 'urgent', type: 'boolean' }];
-      yield* call('update_queue', { queue_id: complaints, name: 'Complaints 2026', add_fields });
+      yield* call('update_queue', { queue_id: complaints, name: 'Complaints 2026', add_fields, confirm: true });
       yield* say('Done.');
     },
     bad: [
@@ -340,6 +340,7 @@ export const ferryTrajectories: Record<string, Trajectories> = {
             queue_id: complaints,
             name: 'Complaints 2026',
             add_fields,
+            confirm: true,
             guidelines: 'urgent: yes or no',
           });
           yield* say('Done.');

@@ -78,7 +78,7 @@ describe('POST /annotation_queues/{queue_id}/items/summary', () => {
     expect(await summary(queue, { judgement_types: ['judged.'] })).toEqual({
       groups: [
         { call_op_name: 'plan', annotation_state: 'unstarted', count: 2 },
-        { call_op_name: 'plan', annotation_state: 'unstarted', count: 1, id },
+        { call_op_name: 'plan', annotation_state: 'unstarted', count: 1, id, call_id: 'call-4' },
         { call_op_name: 'chat', annotation_state: 'unstarted', count: 3 },
       ],
       judgements: [

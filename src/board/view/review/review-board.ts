@@ -185,7 +185,7 @@ export class Board extends View<ReviewState> {
   async addField(field: FieldDefinition): Promise<void> {
     const { id: queue_id, project_id } = this.state.page!.queue;
     try {
-      const args = { queue_id, project_id, add_fields: [field] };
+      const args = { queue_id, project_id, add_fields: [field], confirm: true };
       const { fields = [] } = await this.call<ChangedQueue>('update_queue', args);
       this.update((state) => ({ ...state, fields, message: `You judge ${plainText(field.name)}.` }));
       this.#focusAt(0);
