@@ -246,7 +246,7 @@ async function readPeoplesValues(
   await requireField(field, judgements, queue, 'field');
   if (meansCaller(given)) learnAccount(judgements, await queue.service.accountTag(), queue);
   const [expected = given] = meansCaller(given) ? requireAnnotators([given], judgements, 'expected', queue) : [];
-  const { values: all, undecided } = peoplesValues(feedback, field, expected);
+  const { values: all, undecided } = peoplesValues(feedback, field, expected, queue);
   const values = new Map(items.flatMap(({ call_id: id }) => (all.has(id) ? [[id, all.get(id)!] as const] : [])));
   return { values, undecided, expected };
 }

@@ -117,6 +117,11 @@ describe('calibrate_scorer', () => {
     const refused = await heddle.call('calibrate_scorer', calibration);
     expect(refused.error).toMatchObject({ code: 'invalid_request' });
     expect(refused.error.message).toContain('no call of the queue has a value of people for "good"');
+    const byAgent = await heddle.call('calibrate_scorer', { ...calibration, expected: 'ada' });
+    expect(byAgent.error).toMatchObject({
+      message: 'Opinions of agents do not count, and no person has judged the field as "ada".',
+      hint: 'No person has judged the field at all.',
+    });
     await heddle.judgeCalls(isGood, [0, 1, 2, 3, 4, 5]);
     const gold = [{ call_id: 'call-02', gold: { good: false } }];
     expect((await heddle.call('update_queue_items', { queue_id: 'q', items: gold })).error).toBeUndefined();
@@ -132,7 +137,7 @@ describe('calibrate_scorer', () => {
     const onlyGold = await heddle.call('calibrate_scorer', { ...whole, expected: 'gold' });
     expect(onlyGold.held_out).toMatchObject({ n: 1, percent: 0 });
     const unknown = await heddle.call('calibrate_scorer', { ...whole, expected: 'nobody' });
-    expect(unknown.error.message).toContain('No judgement is by "nobody"');
+    expect(unknown.error.message).toContain('no person has judged the field as "nobody"');
   });
 
   it('refuses a judge that needs what no call has, and says that there is no gold, in a dry run too', async () => {
