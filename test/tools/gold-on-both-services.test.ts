@@ -164,7 +164,8 @@ describe.each(services)('summarize_queue with annotators on $name', (service) =>
     const { queue_id, ids } = await createQueue(service, ['call-0', 'call-1']);
     await judge(ada, queue_id, ids, [true, true]);
     await judge(bob, queue_id, ids, [true, false]);
-    const [accountOfAda, accountOfBob] = [nameOf('ada'), nameOf('bob')].map((name) => name.split(' ')[0]!);
+    const accountOf = (name: string) => name.replace(' (test via heddle)', '');
+    const [accountOfAda, accountOfBob] = [accountOf(nameOf('ada')), accountOf(nameOf('bob'))];
     const taken = { [accountOfAda]: nameOf('ada') };
     const filter = { judged_by: accountOfAda };
     const annotators = [accountOfAda, accountOfBob];
