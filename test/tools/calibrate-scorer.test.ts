@@ -10,7 +10,7 @@ const isGood = (n: number): boolean => n % 2 === 0;
 const judgePasses = (n: number): boolean => isGood(n) || n % 10 === 1;
 
 /** Starts heddle with a queue of calls and a scripted judge, whose replies can be broken. */
-async function connect(options: { reply?: (n: number) => string; calls?: number } = {}) {
+async function connect(options: { reply?: (n: number) => string; calls?: number; failed?: number[] } = {}) {
   const reply = options.reply ?? ((n: number) => JSON.stringify({ reasoning: `Read ${n}.`, score: judgePasses(n) }));
   const model = await startScriptedModel(({ messages }) => reply(Number(/#(\d+)/.exec(messages.at(-1)!.content)![1])));
   const environment = await importItems(
@@ -21,7 +21,9 @@ async function connect(options: { reply?: (n: number) => string; calls?: number 
       display_fields: ['output'],
       call_started_at: '2026-01-12T09:00:00.000Z',
       call_ended_at: '2026-01-12T09:00:01.000Z',
-      call: { inputs: { question: 'Why?' }, output: `#${n}${' because'.repeat(n % 7)}` },
+      call: options.failed?.includes(n)
+        ? { inputs: { question: 'Why?' }, output: null, exception: 'KeyError: rate_plan' }
+        : { inputs: { question: 'Why?' }, output: `#${n}${' because'.repeat(n % 7)}` },
     })),
   );
   const client = await connectClient({
@@ -204,6 +206,26 @@ describe('calibrate_scorer', () => {
     expect(result.warnings.at(-1)).toBe(
       '1 call left out: the judge gave no score, mostly for this reason: The reply of the judge is not JSON, also when it was asked again.',
     );
+  });
+
+  it('leaves failed calls out, and says what the judge took', async () => {
+    const heddle = await connect({ failed: [1, 5, 9] });
+    await heddle.judgeCalls(isGood);
+    const dry = await heddle.call('calibrate_scorer', { ...calibration, dry_run: true });
+    expect(dry).toMatchObject({ judge_requests: 57, held_out: { n: 31 }, tuning: { n: 26 } });
+    const result = await heddle.call('calibrate_scorer', calibration);
+    expect(heddle.asked).toHaveLength(57);
+    expect(result).toMatchObject({
+      judge_requests: 57,
+      judge_tokens: 570,
+      warnings: [
+        'Only 31 calls held out: the intervals are wide.',
+        '3 calls left out: the call itself failed, so no judge is asked about it.',
+      ],
+    });
+    expect(result.text).toContain(' calibrated; 57 requests to judges, judges 570 tokens.');
+    const again = await heddle.call('calibrate_scorer', calibration);
+    expect(again).toMatchObject({ judge_requests: 0, kept: 57, held_out: { n: 31 } });
   });
 
   it('refuses a field whose values the scale of the judge does not have, before anything is asked', async () => {
