@@ -7,7 +7,8 @@ import type { QueueAccess } from './queue-access.ts';
 
 /** Annotators of one account that an error names. */
 const maxNamed = 5;
-const nobodyJudged = 'Nobody has judged there.';
+/** Says why no name of an annotator or a field fits. */
+export const nobodyJudged = 'Nobody has judged there.';
 
 /**
  * Returns the annotator whom a name means, whatever its case: the one with this whole name, or else the only one of the account with

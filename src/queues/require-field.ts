@@ -3,6 +3,7 @@ import { nearestSentence, shortName } from '../text/names.ts';
 import type { Judgement } from './judgements.ts';
 import type { QueueAccess } from './queue-access.ts';
 import { readQueueFields } from './queue-fields.ts';
+import { nobodyJudged } from './require-annotators.ts';
 
 /**
  * @param path the argument that names the field.
@@ -16,11 +17,11 @@ export async function requireField(
 ): Promise<void> {
   if (judgements.some(({ field }) => field === name)) return;
   const fields = await readQueueFields(id, project, service);
-  // A queue without fields takes any name.
-  if (fields.length === 0 || fields.some((field) => field.name === name)) return;
+  if (fields.some((field) => field.name === name)) return;
   const names = [...new Set([...fields.map((field) => field.name), ...judgements.map(({ field }) => field)])];
   throw invalidArgument(path, {
-    fault: `Queue ${id} has no field ${JSON.stringify(shortName(name))}`,
-    hint: nearestSentence('fields', name, names),
+    // A queue without fields takes any name, so what was given is all that there is.
+    fault: `${fields.length === 0 ? 'No judgement is in the' : `Queue ${id} has no`} field ${JSON.stringify(shortName(name))}`,
+    hint: nearestSentence('fields', name, names) || nobodyJudged,
   });
 }

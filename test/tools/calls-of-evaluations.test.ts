@@ -37,7 +37,9 @@ describe('calls that an evaluation made', () => {
 
   it('are no candidates for a misspelled operation, unless they are asked for', async () => {
     const hintFor = async (filter: object) => (await call('query_calls', { filter })).error.hint;
-    expect(await hintFor({ op_name: 'smal.predict' })).toBe('The nearest operations are support.answer, support.escalate.');
+    expect(await hintFor({ op_name: 'smal.predict' })).toBe(
+      'The nearest operations are support.answer, support.escalate.',
+    );
     expect(await hintFor({ op_name: 'smal.predict', include_evaluations: true })).toMatch(/ are small\.predict, /);
   });
 
