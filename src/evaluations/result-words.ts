@@ -54,7 +54,7 @@ export function statusWords({ status, completed, total }: RunWithFigures, format
 }
 
 /** Returns what a run took. */
-export function usageWords(run: RunWithFigures, formats = plainFormats): string[] {
+export function usageWords(run: Omit<RunWithFigures, 'run_id' | 'status'>, formats = plainFormats): string[] {
   const { predictions, errors, tokens, cost, judge_tokens, judge_cost, unpriced_models, latency_seconds } = run;
   return [
     ...(predictions === undefined ? [] : [countWords(predictions, 'prediction', formats)]),

@@ -6,7 +6,7 @@ import type { Redactor } from '../core/secrets/redaction.ts';
 import { longTextChars, nextTurn, type Pause } from '../core/turns.ts';
 import { namingRefusedProject } from '../records/require-project.ts';
 import { cutValue } from '../text/call-values.ts';
-import { escapeInvisible } from '../text/compact-table.ts';
+import { cell, escapeInvisible } from '../text/compact-table.ts';
 import { withFirstRows } from '../text/page.ts';
 import { parseArguments } from '../tools/definition/arguments.ts';
 import { adviceForPeople } from '../tools/definition/people-only.ts';
@@ -78,7 +78,9 @@ export async function runTool(
       const adviceFor = (names: string[]): string | undefined => adviceOnCall(names, args, options, tool.name);
       const input = parseArguments(tool.input, args, listed, redact, adviceFor);
       const withoutSecrets = <T>(value: T): Promise<T> => redactor.redactValueInSteps(value);
-      const given = { clientName, ask, progress, service, project, maxResultChars };
+      const meant = new Map<string, string>();
+      const noteMeant = (name: string, annotator: string): void => void meant.set(name, annotator);
+      const given = { clientName, ask, progress, service, project, maxResultChars, noteMeant };
       const context = { ...given, offersTool, withoutSecrets, terminal: options.terminal };
       // The arguments on which the tool has run have the id of a queue that the call names.
       let used = input;
@@ -88,7 +90,8 @@ export async function runTool(
       };
       const result = await runOnNamedQueue({ ...tool, run }, input, context);
       const hasTimes = typeof tool.hasTimes === 'function' ? tool.hasTimes(result) : tool.hasTimes;
-      const data = hasTimes ? { ...result, now: service.facts.now() } : result;
+      const named = meant.size === 0 ? result : { ...result, meant: Object.fromEntries(meant) };
+      const data = hasTimes ? { ...named, now: service.facts.now() } : named;
       const isSample = readsSample(listed, input, options);
       // The result of a change is returned however late, and so is one that lacks parts because a request took too long.
       const endsInTime = tool.hints.readOnlyHint && !service.missedDeadline;
@@ -191,19 +194,22 @@ function readsSample(listed: ListedTool, input: unknown, { project, sampleProjec
 }
 
 /** The members that heddle adds to the data of a tool. */
-type AddedMembers = { now?: string; sample_data?: true };
+type AddedMembers = { meant?: Record<string, string>; now?: string; sample_data?: true };
 
 /** Shrinks the data of a tool and keeps the members that heddle has added. */
 function shrink(tool: Tool, data: object, share: number): object | undefined {
   const rest = tool.rows === undefined ? tool.shrink?.(data, share) : withFirstRows(data, tool.rows, share);
-  const { now, sample_data }: AddedMembers = data;
-  return rest && { ...rest, ...(now !== undefined && { now }), ...(sample_data && { sample_data }) };
+  const { meant, now, sample_data }: AddedMembers = data;
+  return (
+    rest && { ...rest, ...(meant && { meant }), ...(now !== undefined && { now }), ...(sample_data && { sample_data }) }
+  );
 }
 
 function textOf(tool: Tool, data: object): string {
-  const { now, sample_data }: AddedMembers = data;
+  const { meant = {}, now, sample_data }: AddedMembers = data;
   return [
     tool.render(data),
+    ...Object.entries(meant).map(([name, annotator]) => `${JSON.stringify(name)} means ${cell(annotator)}.`),
     ...(now === undefined ? [] : [`Now: ${now}`]),
     ...(sample_data ? ['(Sample data.)'] : []),
   ].join('\n');

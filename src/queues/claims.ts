@@ -68,6 +68,7 @@ async function claimAtService(
   const filter = await withWholeNames(given, queue);
   // Once items are claimed, it is too late for an error.
   if (filter.ids) await requireKnownIds(filter.ids, queue);
+  if (request.n === 0) await requireKnownNames(filter, queue);
   const claimed = await service.call('claimQueueItems', {
     path: { queue_id },
     body: {

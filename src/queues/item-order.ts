@@ -9,15 +9,23 @@ import { rangeOf, shareOfPairs } from './disagreements.ts';
 import { byCall, type Judgement, judgementsOf, latestJudgements } from './judgements.ts';
 import type { ItemsWithFeedback } from './read-items.ts';
 
-/** Sorts items by keys that services do not know; equal ones stay in their order. `feedback` is all that was given on them. */
-export function sortItems({ items, feedback }: ItemsWithFeedback, keys: readonly SortKey[]): QueueItem[] {
-  const needsDisagreement = keys.some(({ field }) => field === 'disagreement');
-  const disagreements = needsDisagreement ? disagreementsOf(judgementsOf(feedback)) : undefined;
-  const valueFor = (item: QueueItem, field: string): string | number => {
-    if (field === 'disagreement') return disagreements?.get(item.call_id) ?? 0;
-    return field === 'latency' ? latencyMs(item) : String(ownMember(item, field) ?? '');
+/**
+ * Sorts items by keys that services do not know; equal ones stay in their order. `feedback` is all that was given on them.
+ * @param field the field whose disagreement counts; without it, that in which annotators differ most.
+ */
+export function sortItems(
+  { items, feedback }: ItemsWithFeedback,
+  keys: readonly SortKey[],
+  field?: string,
+): QueueItem[] {
+  const needsDisagreement = keys.some((key) => key.field === 'disagreement');
+  const isMeant = (judgement: Judgement): boolean => field === undefined || judgement.field === field;
+  const disagreements = needsDisagreement ? disagreementsOf(judgementsOf(feedback).filter(isMeant)) : undefined;
+  const valueFor = (item: QueueItem, key: string): string | number => {
+    if (key === 'disagreement') return disagreements?.get(item.call_id) ?? 0;
+    return key === 'latency' ? latencyMs(item) : String(ownMember(item, key) ?? '');
   };
-  const rows = items.map((item) => ({ item, values: keys.map(({ field }) => valueFor(item, field)) }));
+  const rows = items.map((item) => ({ item, values: keys.map((key) => valueFor(item, key.field)) }));
   rows.sort((a, b) => {
     for (const [place, { direction }] of keys.entries()) {
       const [first, second] = [a.values[place]!, b.values[place]!];

@@ -8,13 +8,11 @@ import type { Judgement } from './judgements.ts';
 import type { QueueAccess } from './queue-access.ts';
 import { readQueueFields, renderTypes } from './queue-fields.ts';
 import { itemsNamed, readItems } from './read-items.ts';
-import { annotatorsHint } from './require-annotators.ts';
+import { annotatorMeant, annotatorsHint } from './require-annotators.ts';
 import { requireField } from './require-field.ts';
 import { requireQueue } from './require-queue.ts';
 import { readSummarized } from './summarized-items.ts';
 
-/** Annotators of one account that an error names. */
-const maxNamed = 5;
 /** Unknown ids that an error names. */
 const maxNamedIds = 10;
 /** Items among which the nearest are looked for. */
@@ -138,14 +136,9 @@ export async function withWholeNames(filter: ItemsFilter, queue: QueueAccess): P
   // Whole names of others than accounts end with the author in brackets.
   if (name === undefined || /[*)]$/.test(name) || meansCaller(name)) return filter;
   const { items, judgements } = await readSummarized(queue, {}, { judgements: true });
-  if (items.length === 0 || judgements.some(isByNamed(filter, queue))) return filter;
-  const ofAccount = judgements.filter(({ user }) => user.toLowerCase() === name.toLowerCase());
-  const [judged_by, ...others] = new Set(ofAccount.map(({ annotator }) => annotator));
+  if (items.length === 0) return filter;
+  const alternative = `, or ${JSON.stringify(`${shortName(name)}*`)} for all of them`;
+  const judged_by = annotatorMeant(name, judgements, ['filter', 'judged_by'], queue, alternative);
   if (judged_by === undefined) throw unknownAnnotator(name, judgements, queue);
-  if (others.length === 0) return { ...filter, judged_by };
-  const names = [judged_by, ...others].slice(0, maxNamed).map(shortName);
-  throw invalidArgument(['filter', 'judged_by'], {
-    fault: `${JSON.stringify(shortName(name))} names ${others.length + 1} annotators of queue ${queue.id}: ${names.join(', ')}`,
-    hint: `Pass one of these names, or ${JSON.stringify(`${shortName(name)}*`)} for all of them.`,
-  });
+  return { ...filter, judged_by };
 }

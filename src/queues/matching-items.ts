@@ -36,7 +36,8 @@ export async function matchingItems(
   };
   let read: Omit<MatchingItems, 'filter'> | undefined;
   if (!isIgnored(asked, queue)) read = await readAllItems(queue, asked);
-  if (read && !isIgnored(asked, queue)) read = byDisagreement ? { ...read, items: sortItems(read, sort_by!) } : read;
+  if (read && !isIgnored(asked, queue))
+    read = byDisagreement ? { ...read, items: sortItems(read, sort_by!, filter.field) } : read;
   else read = await matchingHere(queue, filter, query);
   await learnCaller(filter, judgementsOf(read.feedback), queue);
   await requireKnownNames(filter, queue, read.items.length);
@@ -66,6 +67,6 @@ async function matchingHere(
   const items = await fulfillingItems(judged, serviceFilter(filter), queue);
   const isSorted = sort_by !== undefined || !query.sort_by;
   const { feedback } = read;
-  const sorted = isSorted ? items : sortItems({ feedback, items }, query.sort_by!);
+  const sorted = isSorted ? items : sortItems({ feedback, items }, query.sort_by!, filter.field);
   return { items: sorted, feedback, itemsRead: read.items.length };
 }

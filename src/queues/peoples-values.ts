@@ -2,6 +2,7 @@ import type { StoredFeedback } from '../contract/feedback.ts';
 import { appendTo } from '../core/append-to.ts';
 import { majorityOf } from './dataset-rows.ts';
 import { goldOf, type Judgement, judgementsOf, latestJudgements } from './judgements.ts';
+import type { QueueAccess } from './queue-access.ts';
 import { requireAnnotators } from './require-annotators.ts';
 
 /** The value that people gave a field of a recorded call. */
@@ -18,6 +19,11 @@ export function isByPerson({ user, creator }: Pick<Judgement, 'user' | 'creator'
   return creator === undefined || creator === user;
 }
 
+const noPerson = {
+  fault: 'Opinions of agents do not count, and no person has judged the field as',
+  nobody: 'No person has judged the field at all.',
+};
+
 /**
  * Returns the value that people gave a field, by the ids of the calls. Opinions of agents do not count.
  * @param expected `majority` for what gold or else most people say, `gold`, or the name of a person.
@@ -28,6 +34,7 @@ export function peoplesValues(
   feedback: readonly StoredFeedback[],
   field: string,
   expected: string,
+  queue: QueueAccess,
 ): { values: Map<string, PeoplesValue>; undecided: number } {
   const ofField = (list: Judgement[]): Judgement[] => list.filter((judgement) => judgement.field === field);
   const people = ofField(latestJudgements(judgementsOf(feedback))).filter(isByPerson);
@@ -36,7 +43,7 @@ export function peoplesValues(
   let undecided = 0;
   if (expected !== 'gold') {
     const isVoting = expected === 'majority';
-    const [name] = isVoting ? [] : requireAnnotators([expected], people, 'expected');
+    const [name] = isVoting ? [] : requireAnnotators([expected], people, 'expected', queue, noPerson);
     const byCall = new Map<string, Judgement[]>();
     for (const judgement of people) {
       if (isVoting || judgement.annotator === name) appendTo(byCall, judgement.call_id, judgement);

@@ -7,4 +7,5 @@ export interface QueueAccess extends Judge {
   /** `entity/project` */
   project: string;
   progress?: CallContext['progress'];
+  noteMeant?: CallContext['noteMeant'];
 }

@@ -5,37 +5,73 @@ import { creatorOf, isOwn, meansCaller } from './authorship.ts';
 import type { Judgement } from './judgements.ts';
 import type { QueueAccess } from './queue-access.ts';
 
+/** Annotators of one account that an error names. */
+const maxNamed = 5;
+/** Says why no name of an annotator or a field fits. */
+export const nobodyJudged = 'Nobody has judged there.';
+
 /**
- * Returns the annotators with these names, whatever their case; `me` is the caller, whose account must be known.
+ * Returns the annotator whom a name means, whatever its case: the one with this whole name, or else the only one of the account with
+ * this name, which is noted for the result; undefined if there is none.
+ * @param path the argument that has the name.
+ * @param alternative what else the name can be replaced by, as the end of a sentence.
+ * @throws HeddleError for the name of an account with several annotators; it lists their whole names.
+ */
+export function annotatorMeant(
+  name: string,
+  judgements: readonly Judgement[],
+  path: string | readonly string[],
+  queue: QueueAccess,
+  alternative = '',
+): string | undefined {
+  const wanted = name.trim().toLowerCase();
+  const whole = judgements.find(({ annotator }) => annotator.toLowerCase() === wanted);
+  if (whole) return whole.annotator;
+  const ofAccount = judgements.filter(({ user }) => user.toLowerCase() === wanted);
+  const [annotator, ...others] = new Set(ofAccount.map((judgement) => judgement.annotator));
+  if (annotator !== undefined && others.length > 0) {
+    const names = [annotator, ...others].slice(0, maxNamed).map(shortName);
+    throw invalidArgument(path, {
+      fault: `${JSON.stringify(shortName(name))} names ${others.length + 1} annotators of queue ${queue.id}: ${names.join(', ')}`,
+      hint: `Pass one of these names${alternative}.`,
+    });
+  }
+  if (annotator !== undefined) queue.noteMeant?.(name, annotator);
+  return annotator;
+}
+
+/**
+ * Returns the annotators whom names mean; `me` is the caller, whose account must be known.
  * @param path the argument that has the names.
- * @param queue the queue and the caller; without them, `me` is a name like any other.
- * @throws HeddleError for a name by which nothing was judged; it names the nearest.
+ * @param unknown says what is wrong with a name that means nobody, and what holds if nobody has judged.
+ * @throws HeddleError for a name by which nothing was judged, with the nearest, or for one that several annotators have.
  */
 export function requireAnnotators(
   names: readonly string[],
   judgements: readonly Judgement[],
   path: string | readonly string[],
-  queue?: QueueAccess,
+  queue: QueueAccess,
+  unknown = { fault: 'No judgement is by', nobody: nobodyJudged },
 ): Set<string> {
-  const known = new Map(judgements.map(({ annotator }) => [annotator.toLowerCase(), annotator]));
-  const own = queue && judgements.find((judgement) => isOwn(judgement, queue));
+  const known = [...new Set(judgements.map(({ annotator }) => annotator))];
+  const own = judgements.find((judgement) => isOwn(judgement, queue));
   return new Set(
     names.map((name) => {
-      const annotator = meansCaller(name) && own ? own.annotator : known.get(name.trim().toLowerCase());
+      const isCaller = meansCaller(name);
+      const annotator = (isCaller ? own?.annotator : undefined) ?? annotatorMeant(name, judgements, path, queue);
       if (annotator !== undefined) return annotator;
-      const isCaller = queue !== undefined && meansCaller(name);
-      const account = queue?.service.facts.userId;
+      const account = queue.service.facts.userId;
       throw invalidArgument(path, {
         fault: isCaller
           ? `No judgement is yours${account === undefined ? '' : `, ${annotatorOf(account, creatorOf(queue)).annotator}`}`
-          : `No judgement is by ${JSON.stringify(shortName(name))}`,
-        hint: annotatorsHint((isCaller ? account : undefined) ?? name, [...known.values()]),
+          : `${unknown.fault} ${JSON.stringify(shortName(name))}`,
+        hint: annotatorsHint((isCaller ? account : undefined) ?? name, known, unknown.nobody),
       });
     }),
   );
 }
 
 /** Returns which annotators are nearest to a name, or that there are none. */
-export function annotatorsHint(name: string, annotators: readonly string[]): string {
-  return annotators.length === 0 ? 'Nobody has judged there.' : nearestSentence('annotators', name, annotators);
+export function annotatorsHint(name: string, annotators: readonly string[], nobody = nobodyJudged): string {
+  return annotators.length === 0 ? nobody : nearestSentence('annotators', name, annotators);
 }

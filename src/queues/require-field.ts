@@ -3,6 +3,9 @@ import { nearestSentence, shortName } from '../text/names.ts';
 import type { Judgement } from './judgements.ts';
 import type { QueueAccess } from './queue-access.ts';
 import { readQueueFields } from './queue-fields.ts';
+import { nobodyJudged } from './require-annotators.ts';
+
+const filterField = ['filter', 'field'];
 
 /**
  * @param path the argument that names the field.
@@ -12,15 +15,15 @@ export async function requireField(
   name: string,
   judgements: readonly Judgement[],
   { id, project, service }: QueueAccess,
-  path: string | readonly string[] = ['filter', 'field'],
+  path: string | readonly string[] = filterField,
 ): Promise<void> {
   if (judgements.some(({ field }) => field === name)) return;
   const fields = await readQueueFields(id, project, service);
-  // A queue without fields takes any name.
-  if (fields.length === 0 || fields.some((field) => field.name === name)) return;
+  // A queue without fields takes any name; in a filter, one that nobody used is a mistake.
+  if ((fields.length === 0 && path !== filterField) || fields.some((field) => field.name === name)) return;
   const names = [...new Set([...fields.map((field) => field.name), ...judgements.map(({ field }) => field)])];
   throw invalidArgument(path, {
-    fault: `Queue ${id} has no field ${JSON.stringify(shortName(name))}`,
-    hint: nearestSentence('fields', name, names),
+    fault: `${fields.length === 0 ? 'No judgement is in the' : `Queue ${id} has no`} field ${JSON.stringify(shortName(name))}`,
+    hint: nearestSentence('fields', name, names) || nobodyJudged,
   });
 }

@@ -30,4 +30,6 @@ export interface CallContext extends Judge {
   /** Removes the secrets that heddle knows from a value that is to be stored. */
   withoutSecrets: <T>(value: T) => Promise<T>;
   progress: ReportProgress;
+  /** Has the result say which annotator the name of an account was taken for. */
+  noteMeant?: (name: string, annotator: string) => void;
 }

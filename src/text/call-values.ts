@@ -64,6 +64,11 @@ export function cutValue(value: unknown, maxChars: number): unknown {
   return isJsonObject(value) ? cutObject(value, maxChars) : cutText(text, maxChars);
 }
 
+/** Returns how many characters the mark of a cut text takes at most, with the quotes of the text. */
+function markChars(text: string): number {
+  return `"…[+${text.length} characters]"`.length;
+}
+
 function cutText(text: string, maxChars: number): string {
   const [mark = '', before = 0] = cutMark.exec(text.slice(-maxMarkChars)) ?? [];
   const uncut = text.length - mark.length;
@@ -82,7 +87,7 @@ function cutList(list: readonly unknown[], maxChars: number): unknown[] {
   const entries = list.filter((entry) => !isMark(entry));
   const isTalk = entries.every((entry) => isJsonObject(entry) && typeof entry.role === 'string');
   const kept: unknown[] = [];
-  let left = Math.max(maxChars - maxMarkChars, 1);
+  let left = Math.max(maxChars - `["…[+${entries.length} entries]",]`.length, 1);
   for (const entry of isTalk ? entries.toReversed() : entries) {
     const chars = (JSON.stringify(entry) ?? 'null').length + 1;
     if (chars > left && kept.length > 0) break;
@@ -120,8 +125,10 @@ function cutMost(value: Members, maxChars: number, missing: number): Members | u
   const left = missing > 0 ? { [membersMark]: `[+${missing} members]` } : {};
   if (missing > 0 && text.length <= maxChars) return { ...value, ...left };
   const long = members.filter(({ json }) => json.length > maxChars / (2 * members.length));
-  const others = text.length - long.reduce((sum, { json }) => sum + json.length, 0);
-  const share = Math.floor((maxChars - others) / Math.max(long.length, 1)) - maxMarkChars;
+  const others = JSON.stringify({ ...value, ...left }).length - long.reduce((sum, { json }) => sum + json.length, 0);
+  // Lists and objects have the marks of what they lose within their share.
+  const marks = long.reduce((sum, { member, json }) => sum + (typeof member === 'object' ? 0 : markChars(json)), 0);
+  const share = Math.floor((maxChars - others - marks) / Math.max(long.length, 1));
   if (share >= (members.length === 1 ? 1 : minShare)) {
     const cut = members.map((each) => [each.name, long.includes(each) ? cutValue(each.member, share) : each.member]);
     return { ...Object.fromEntries(cut), ...left };

@@ -23,7 +23,9 @@ export function renderAgreement<Label>(
 ): string[] {
   const { other_classes, weighted_kappa, weighted_kappa_interval } = more;
   const reason =
-    no_kappa === undefined ? withInterval(`kappa ${kappa}`, kappa_interval) : `kappa undefined: ${no_kappa}`;
+    no_kappa === undefined
+      ? withInterval(`Cohen's unweighted kappa ${kappa}`, kappa_interval)
+      : `kappa undefined: ${no_kappa}`;
   const weighted =
     weighted_kappa === undefined
       ? ''

@@ -26,7 +26,9 @@ import {
   measureJudge,
 } from '../evaluations/judge-calibration.ts';
 import { readJudgeScores } from '../evaluations/judge-scores.ts';
-import { readRunResults } from '../evaluations/read-run-results.ts';
+import { readFigures, readRunResults } from '../evaluations/read-run-results.ts';
+import { usageWords } from '../evaluations/result-words.ts';
+import { runFigures } from '../evaluations/score-figures.ts';
 import { learnAccount, meansCaller } from '../queues/authorship.ts';
 import { judgementsOf } from '../queues/judgements.ts';
 import { type PeoplesValue, peoplesValues } from '../queues/peoples-values.ts';
@@ -91,6 +93,7 @@ const output = z.object({
     .optional()
     .describe('Part to improve the prompt on.'),
   judge_requests: z.int().describe('Without those repeated because a reply did not fit.'),
+  ...runFigures.pick({ judge_tokens: true, judge_cost: true }).shape,
   kept: z.int().optional().describe('Scores that were kept from before.'),
   run_id: z.string().optional(),
   next: z.string().optional(),
@@ -121,13 +124,19 @@ Example: {"scorer":"Helpful","queue_id":"support-triage","field":"helpful"}`,
     const { reference, scorer: runnable } = found;
     const people = await readPeoplesValues({ queue_id, field, expected: given }, project, context);
     const { values, undecided, expected } = people;
-    const callIds = [...values.keys()];
+    const judgedIds = [...values.keys()];
+    const kept = await readJudgeScores(reference, judgedIds, project, service);
+    const failed = await failedCalls(
+      judgedIds.filter((id) => !kept.has(id)),
+      project,
+      service,
+    );
+    const callIds = judgedIds.filter((id) => !failed.has(id));
     const isMeasured = (callId: string): boolean => isHeldOut(callId, held_out);
     const heldOut = callIds.filter(isMeasured).length;
-    if (!dry_run && callIds.length === 0) throw nothingJudged(field, expected, undecided);
-    if (!dry_run && heldOut === 0) throw nothingHeldOut(callIds.length);
+    if (!dry_run && judgedIds.length === 0) throw nothingJudged(field, expected, undecided);
+    if (!dry_run && heldOut === 0) throw nothingHeldOut(callIds.length, failed.size);
     if (runnable) requireCommonValues(runnable, [...values.values()]);
-    const kept = await readJudgeScores(reference, callIds, project, service);
     const missing = callIds.filter((id) => !kept.has(id));
     const parts = await readScorersOf(runnable ? [reference] : [], service);
     const { judges } = parts;
@@ -136,7 +145,7 @@ Example: {"scorer":"Helpful","queue_id":"support-triage","field":"helpful"}`,
     const models = requests === 0 ? [] : modelsOf(judges);
     const unlisted = await checkModels(models, { consequence: 'Nothing was asked', confirm, dry_run }, context);
     const facts = { scorer_ref: reference, judge_requests: requests, ...(kept.size > 0 && { kept: kept.size }) };
-    const warnings = warningsOf(people, heldOut, guidelines);
+    const warnings = warningsOf(people, heldOut, failed.size, guidelines);
     if (unlisted !== undefined) warnings.push(unlisted);
     if (dry_run) {
       const sizes = { held_out: { n: heldOut }, tuning: { n: callIds.length - heldOut } };
@@ -167,6 +176,8 @@ Example: {"scorer":"Helpful","queue_id":"support-triage","field":"helpful"}`,
     if (unscored > 0)
       warnings.push(`${pluralize(unscored, 'call')} left out: the judge gave no score${because || '.'}`);
     const figures = measureJudge(measured!, await outputLengths(measured!, project, service));
+    const used = asked?.run_id === undefined ? undefined : await readFigures([asked.run_id], project, context);
+    const { judge_tokens, judge_cost } = used?.figures.get(asked!.run_id!) ?? {};
     const shown = { scorer: reference, queue_id, field, expected, guidelines: guidelines ?? null, held_out, figures };
     await storeCalibration(shown, project, service);
     const isChance = couldBeChance(figures);
@@ -178,6 +189,8 @@ Example: {"scorer":"Helpful","queue_id":"support-triage","field":"helpful"}`,
     return {
       status: isChance ? 'not calibrated' : 'calibrated',
       ...facts,
+      ...(judge_tokens !== undefined && { judge_tokens }),
+      ...(judge_cost !== undefined && { judge_cost }),
       judge: judgeSentence(figures),
       held_out: figures,
       tuning: tuningPart(tuning!, values),
@@ -198,11 +211,17 @@ Example: {"scorer":"Helpful","queue_id":"support-triage","field":"helpful"}`,
       held_out: figures,
       tuning,
       judge_requests,
+      judge_tokens,
+      judge_cost,
       kept = 0,
       next,
       warnings = [],
     } = result;
-    const asked = `${pluralize(judge_requests, 'request')} to judges${kept === 0 ? '' : `, ${pluralize(kept, 'score')} kept from before`}`;
+    const asked = [
+      `${pluralize(judge_requests, 'request')} to judges`,
+      ...usageWords({ judge_tokens, judge_cost }),
+      ...(kept === 0 ? [] : [`${pluralize(kept, 'score')} kept from before`]),
+    ].join(', ');
     const heading =
       status === 'dry_run'
         ? `Nothing was asked (dry_run). ${cell(scorer_ref)}: ${figures?.n} calls held out, ${tuning?.n} to tune on; ${asked}.`
@@ -246,9 +265,20 @@ async function readPeoplesValues(
   await requireField(field, judgements, queue, 'field');
   if (meansCaller(given)) learnAccount(judgements, await queue.service.accountTag(), queue);
   const [expected = given] = meansCaller(given) ? requireAnnotators([given], judgements, 'expected', queue) : [];
-  const { values: all, undecided } = peoplesValues(feedback, field, expected);
+  const { values: all, undecided } = peoplesValues(feedback, field, expected, queue);
   const values = new Map(items.flatMap(({ call_id: id }) => (all.has(id) ? [[id, all.get(id)!] as const] : [])));
   return { values, undecided, expected };
+}
+
+/** Returns the calls that failed, about whose missing output no judge is asked. */
+async function failedCalls(
+  callIds: readonly string[],
+  project: string,
+  service: ServiceClient,
+): Promise<ReadonlySet<string>> {
+  const items = callIds.map((call_id) => ({ call_id, display_fields: [] }));
+  const calls = [...(await readCalls(items, project, service))];
+  return new Set(calls.flatMap(([id, call]) => (!(call instanceof HeddleError) && call.exception ? [id] : [])));
 }
 
 /** Requires that some call has the inputs that a judge is asked with. @throws HeddleError before anything is asked. */
@@ -396,6 +426,7 @@ function tuningPart(
 function warningsOf(
   { values, undecided, expected }: ExpectedValues,
   heldOut: number,
+  failed: number,
   guidelines: string | undefined,
 ): string[] {
   const isOlder = ({ guidelines: followed }: PeoplesValue): boolean =>
@@ -405,6 +436,9 @@ function warningsOf(
   return [
     ...(values.size === 0 ? [`${whose}; opinions of agents do not count.`] : []),
     ...(heldOut < fewCalls ? [`Only ${pluralize(heldOut, 'call')} held out: the intervals are wide.`] : []),
+    ...(failed > 0
+      ? [`${pluralize(failed, 'call')} left out: the call itself failed, so no judge is asked about it.`]
+      : []),
     ...(undecided > 0 ? [`${pluralize(undecided, 'call')} left out: no value has a majority. Gold settles that.`] : []),
     ...(older > 0 ? [`${pluralize(older, 'call')} judged by earlier guidelines.`] : []),
   ];
@@ -420,10 +454,10 @@ function nothingJudged(field: string, expected: string, undecided: number): Hedd
   });
 }
 
-function nothingHeldOut(count: number): HeddleError {
+function nothingHeldOut(count: number, failed: number): HeddleError {
   return invalidArgument('held_out', {
     consequence: 'Nothing was asked',
-    fault: `None of ${pluralize(count, 'judged call')} is held out`,
+    fault: `None of ${pluralize(count, 'judged call')}${failed > 0 ? ' that did not fail' : ''} is held out`,
     hint: 'Have people judge more calls, or raise share.',
   });
 }

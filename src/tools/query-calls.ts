@@ -69,8 +69,9 @@ Example: {"filter":{"op_name":"support.answer","text":"refund"},"fields":["input
   output,
   hasTimes: true,
 
-  async run({ filter, sort_by, limit, offset = 0, fields, totals, ...query }, context): Promise<CallPage> {
+  async run({ filter, sort_by: keys, limit, offset = 0, fields, totals, ...query }, context): Promise<CallPage> {
     const { service } = context;
+    const sort_by = keys?.map((key) => (key.field === 'latency' ? { ...key, field: latencyPath } : key));
     const project_id = projectOf(query, context);
     for (const [index, { field }] of (sort_by ?? []).entries()) checkSortField(field, index);
     const selected = await selectCalls(filter, project_id, service);
@@ -151,7 +152,8 @@ Example: {"filter":{"op_name":"support.answer","text":"refund"},"fields":["input
 });
 
 /** Fields by which calls can be sorted, with the one that the service computes. */
-const sortFields = [...callColumns, 'thread_id', 'turn_id', 'summary.weave.latency_ms'];
+const latencyPath = 'summary.weave.latency_ms';
+const sortFields = [...callColumns, 'thread_id', 'turn_id', latencyPath];
 
 /** @throws HeddleError `invalid_arguments` for a field that no call can have. */
 function checkSortField(field: string, index: number): void {

@@ -21,13 +21,24 @@ describe('cutValue', () => {
     });
   });
 
+  it('shows the beginning of the last turn of a talk beside short members, within the same size', () => {
+    const messages = ['system', 'user'].map((role) => ({ role, content: 'x'.repeat(300) }));
+    const cut = cutValue({ model: 'gpt-4o-mini', temperature: 0.2, messages }, 200);
+    expect(cut).toEqual({
+      model: 'gpt-4o-mini',
+      temperature: 0.2,
+      messages: ['…[+1 entries]', { role: 'user', content: `${'x'.repeat(83)}…[+217 characters]` }],
+    });
+    expect(JSON.stringify(cut)).toHaveLength(200);
+  });
+
   it('leaves out the last members of an object with too many', () => {
     const many = Object.fromEntries(Array.from({ length: 12 }, (_, n) => [`m${n}`, 'z'.repeat(100)]));
     expect(cutValue(many, 300)).toEqual({
-      m0: expect.stringMatching(/^z+…\[\+\d+ characters\]$/),
-      m1: expect.stringMatching(/^z+…/),
-      m2: expect.stringMatching(/^z+…/),
-      '…': '[+9 members]',
+      ...Object.fromEntries(
+        ['m0', 'm1', 'm2', 'm3', 'm4', 'm5'].map((name) => [name, `${'z'.repeat(20)}…[+80 characters]`]),
+      ),
+      '…': '[+6 members]',
     });
   });
 

@@ -36,9 +36,10 @@ describe.each(services)('on $name', (service) => {
     expect(new Set(agreement[0].disagreement_ids)).toEqual(new Set(ids.slice(4, 7)));
   });
 
+  const oneItem = 'one item is too few';
   const oneValue = 'both used one and the same value only';
   it.each([
-    ['one item with the same value', [true], [true], { items: 1, percent: 100, no_kappa: oneValue, confusion: [[1]] }],
+    ['one item with the same value', [true], [true], { items: 1, percent: 100, no_kappa: oneItem, confusion: [[1]] }],
     [
       'one item with two values',
       [true],
@@ -46,7 +47,7 @@ describe.each(services)('on $name', (service) => {
       {
         items: 1,
         percent: 0,
-        kappa: 0,
+        no_kappa: oneItem,
         confusion: [
           [0, 0],
           [1, 0],

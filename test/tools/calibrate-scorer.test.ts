@@ -10,7 +10,7 @@ const isGood = (n: number): boolean => n % 2 === 0;
 const judgePasses = (n: number): boolean => isGood(n) || n % 10 === 1;
 
 /** Starts heddle with a queue of calls and a scripted judge, whose replies can be broken. */
-async function connect(options: { reply?: (n: number) => string; calls?: number } = {}) {
+async function connect(options: { reply?: (n: number) => string; calls?: number; failed?: number[] } = {}) {
   const reply = options.reply ?? ((n: number) => JSON.stringify({ reasoning: `Read ${n}.`, score: judgePasses(n) }));
   const model = await startScriptedModel(({ messages }) =>
     reply(Number(/#(\d+)/.exec(messages.at(-1)!.content)?.[1] ?? 0)),
@@ -23,7 +23,9 @@ async function connect(options: { reply?: (n: number) => string; calls?: number 
       display_fields: ['output'],
       call_started_at: '2026-01-12T09:00:00.000Z',
       call_ended_at: '2026-01-12T09:00:01.000Z',
-      call: { inputs: { question: 'Why?' }, output: `#${n}${' because'.repeat(n % 7)}` },
+      call: options.failed?.includes(n)
+        ? { inputs: { question: 'Why?' }, output: null, exception: 'KeyError: rate_plan' }
+        : { inputs: { question: 'Why?' }, output: `#${n}${' because'.repeat(n % 7)}` },
     })),
   );
   const client = await connectClient({
@@ -119,6 +121,11 @@ describe('calibrate_scorer', () => {
     const refused = await heddle.call('calibrate_scorer', calibration);
     expect(refused.error).toMatchObject({ code: 'invalid_request' });
     expect(refused.error.message).toContain('no call of the queue has a value of people for "good"');
+    const byAgent = await heddle.call('calibrate_scorer', { ...calibration, expected: 'ada' });
+    expect(byAgent.error).toMatchObject({
+      message: 'Opinions of agents do not count, and no person has judged the field as "ada".',
+      hint: 'No person has judged the field at all.',
+    });
     await heddle.judgeCalls(isGood, [0, 1, 2, 3, 4, 5]);
     const gold = [{ call_id: 'call-02', gold: { good: false } }];
     expect((await heddle.call('update_queue_items', { queue_id: 'q', items: gold })).error).toBeUndefined();
@@ -134,7 +141,7 @@ describe('calibrate_scorer', () => {
     const onlyGold = await heddle.call('calibrate_scorer', { ...whole, expected: 'gold' });
     expect(onlyGold.held_out).toMatchObject({ n: 1, percent: 0 });
     const unknown = await heddle.call('calibrate_scorer', { ...whole, expected: 'nobody' });
-    expect(unknown.error.message).toContain('No judgement is by "nobody"');
+    expect(unknown.error.message).toContain('no person has judged the field as "nobody"');
   });
 
   it('refuses a judge that needs what no call has, and says that there is no gold, in a dry run too', async () => {
@@ -202,6 +209,26 @@ describe('calibrate_scorer', () => {
     expect(result.warnings.at(-1)).toBe(
       '1 call left out: the judge gave no score, mostly for this reason: The reply of the judge is not JSON, also when it was asked again.',
     );
+  });
+
+  it('leaves failed calls out, and says what the judge took', async () => {
+    const heddle = await connect({ failed: [1, 5, 9] });
+    await heddle.judgeCalls(isGood);
+    const dry = await heddle.call('calibrate_scorer', { ...calibration, dry_run: true });
+    expect(dry).toMatchObject({ judge_requests: 57, held_out: { n: 31 }, tuning: { n: 26 } });
+    const result = await heddle.call('calibrate_scorer', calibration);
+    expect(heddle.asked).toHaveLength(57);
+    expect(result).toMatchObject({
+      judge_requests: 57,
+      judge_tokens: 570,
+      warnings: [
+        'Only 31 calls held out: the intervals are wide.',
+        '3 calls left out: the call itself failed, so no judge is asked about it.',
+      ],
+    });
+    expect(result.text).toContain(' calibrated; 57 requests to judges, judges 570 tokens.');
+    const again = await heddle.call('calibrate_scorer', calibration);
+    expect(again).toMatchObject({ judge_requests: 0, kept: 57, held_out: { n: 31 } });
   });
 
   it('refuses a field whose values the scale of the judge does not have, before anything is asked', async () => {

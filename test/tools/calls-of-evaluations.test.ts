@@ -35,6 +35,14 @@ describe('calls that an evaluation made', () => {
     expect(all).not.toHaveProperty('evaluation_calls');
   });
 
+  it('are no candidates for a misspelled operation, unless they are asked for', async () => {
+    const hintFor = async (filter: object) => (await call('query_calls', { filter })).error.hint;
+    expect(await hintFor({ op_name: 'smal.predict' })).toBe(
+      'The nearest operations are support.answer, support.escalate.',
+    );
+    expect(await hintFor({ op_name: 'smal.predict', include_evaluations: true })).toMatch(/ are small\.predict, /);
+  });
+
   it('are found by their trace', async () => {
     expect(await call('query_calls', { filter: { trace_id: run.run_id } })).toMatchObject({ total: evaluationCalls });
   });

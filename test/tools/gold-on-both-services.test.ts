@@ -146,7 +146,7 @@ describe.each(services)('gold on $name', (service) => {
 });
 
 describe.each(services)('summarize_queue with annotators on $name', (service) => {
-  const { ada, bob } = service;
+  const { ada, bob, nameOf } = service;
 
   it('compares only these, and refuses an unknown one with the nearest', async () => {
     const { queue_id, ids } = await createQueue(service, ['call-0', 'call-1', 'call-2', 'call-3']);
@@ -165,6 +165,31 @@ describe.each(services)('summarize_queue with annotators on $name', (service) =>
     const unjudged = await createQueue(service, ['call-0']);
     const early = await ada.call('summarize_queue', { queue_id: unjudged.queue_id, annotators: ['ada', 'bob'] });
     expect(early.error).toMatchObject({ message: 'No judgement is by "ada".', hint: 'Nobody has judged there.' });
+  });
+
+  it('takes the name of an account for its only annotator, in every tool, and says whom it took', async () => {
+    const { queue_id, ids } = await createQueue(service, ['call-0', 'call-1']);
+    await judge(ada, queue_id, ids, [true, true]);
+    await judge(bob, queue_id, ids, [true, false]);
+    const accountOf = (name: string) => name.replace(' (test via heddle)', '');
+    const [accountOfAda, accountOfBob] = [accountOf(nameOf('ada')), accountOf(nameOf('bob'))];
+    const taken = { [accountOfAda]: nameOf('ada') };
+    const filter = { judged_by: accountOfAda };
+    const annotators = [accountOfAda, accountOfBob];
+    const map = { question: 'inputs.prompt', helpful: 'judgement.helpful' };
+    const from_queue = { queue_id, map, expected: accountOfAda };
+    const compared = await ada.call('summarize_queue', { queue_id, annotators });
+    expect(compared.agreement).toMatchObject([{ items: 2, percent: 50 }]);
+    expect(compared.meant).toEqual({ ...taken, [accountOfBob]: nameOf('bob') });
+    expect(compared.text).toContain(`\n"${accountOfAda}" means ${nameOf('ada')}.`);
+    const dataset = await ada.call('create_dataset', { name: 'ByAda', from_queue, dry_run: true });
+    expect(dataset).toMatchObject({ rows: [{ helpful: true }, { helpful: true }], meant: taken });
+    expect(await ada.call('query_queue_items', { queue_id, filter })).toMatchObject({ meant: taken });
+    // Once the account judges by itself, that is the whole name.
+    await service.judgeByHand(queue_id, 'call-0', false);
+    const byHand = await ada.call('query_queue_items', { queue_id, filter, include_judgements: true });
+    expect([byHand.items.length, byHand.items[0].judgements]).toEqual([1, { [accountOfAda]: { helpful: false } }]);
+    expect(byHand.meant).toBeUndefined();
   });
 
   it('counts by the day of the judgement, alone and for each annotator', async () => {

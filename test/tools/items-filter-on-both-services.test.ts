@@ -132,6 +132,10 @@ describe.each(services)('the filter of items on $name', (service) => {
     const order = items.map(({ call_id }: { call_id: string }) => call_id);
     // plain: 4 of 4 in score; failed: helpful; call-0: 1 of 4 in score.
     expect(order).toEqual(['plain', 'failed', 'call-0', 'newer', 'other', 'call-1']);
+    // In the field of the filter only that of failed differs.
+    const inField = { queue_id, filter: { field: 'helpful' }, sort_by, fields: ['call_id'] };
+    const { items: helpful } = await ada.call('query_queue_items', inField);
+    expect(helpful.map((item: { call_id: string }) => item.call_id)).toEqual(['failed', 'plain', 'newer', 'other']);
   });
 
   it('shows why calls failed with has_error and with include_call', async () => {
@@ -219,6 +223,7 @@ describe.each(services)('the filter of items on $name', (service) => {
       ['update_queue_items', { queue_id, filter, change: { annotation_state: 'skipped' } }],
       ['create_dataset', { name: 'None', from_queue: { queue_id, filter } }],
       ['claim_queue_items', { queue_id, filter }],
+      ['claim_queue_items', { queue_id, filter, n: 0 }],
     ];
     for (const [tool, args] of calls)
       expect([tool, (await ada.call(tool, args)).error]).toMatchObject([tool, expected]);
@@ -235,6 +240,18 @@ describe.each(services)('the filter of items on $name', (service) => {
     const filter = { judged_by: 'me', ids: [ids[0]] };
     const { items } = await call('query_queue_items', { queue_id, filter, include_judgements: true });
     expect(items[0].judgements).toEqual({ [adas]: { helpful: true, score: 1 } });
+  });
+
+  it('refuses a field that nobody used in a queue without fields', async () => {
+    const { queue_id: free } = await ada.call('create_queue', { name: `Free ${service.name}` });
+    await ada.call('add_queue_items', { queue_id: free, call_ids: ['plain', 'newer'] });
+    const filter = { field: 'severity', value: 9 };
+    const errorOf = async () => (await ada.call('query_queue_items', { queue_id: free, filter })).error;
+    const error = { code: 'invalid_arguments', message: 'No judgement is in the field "severity".' };
+    expect(await errorOf()).toMatchObject({ ...error, hint: 'Nobody has judged there.' });
+    const items = [{ call_id: 'plain', judgements: { tone: 2 } }];
+    await ada.call('update_queue_items', { queue_id: free, items });
+    expect(await errorOf()).toMatchObject({ ...error, hint: 'The nearest fields are tone.' });
   });
 
   it('refuses an operation in an empty queue, too', async () => {

@@ -262,7 +262,7 @@ describe('query_calls', () => {
   });
 
   it.each([
-    ['latency', 'No call has a member "latency".', 'summary.weave.latency_ms'],
+    ['latency_ms', 'No call has a member "latency_ms".', 'summary.weave.latency_ms'],
     ['inputs.scor', 'No matching call has a value at "inputs.scor".', 'inputs.score'],
     // The newest call has no inputs.
     ['inputs.questoin', 'No matching call has a value at "inputs.questoin".', 'inputs.question'],
@@ -271,6 +271,17 @@ describe('query_calls', () => {
     const { error } = await call('query_calls', { filter: beforeSample, sort_by: [{ field, direction: 'desc' }] });
     expect(error).toMatchObject({ code: 'invalid_arguments', message });
     expect(error.hint).toContain(near);
+  });
+
+  it('sorts by latency, by the name that queue items have', async () => {
+    const { call } = await connect();
+    const orderBy = async (field: string) => {
+      const { calls } = await call('query_calls', { sort_by: [{ field, direction: 'desc' }], fields: ['ended_at'] });
+      return calls.map(({ id }: { id: string }) => id);
+    };
+    const order = await orderBy('latency');
+    expect(order.length).toBeGreaterThan(1);
+    expect(order).toEqual(await orderBy('summary.weave.latency_ms'));
   });
 
   it('adds up the newest calls itself where the service does not, and says that there are more', async () => {

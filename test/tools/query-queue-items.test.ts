@@ -121,7 +121,7 @@ describe('query_queue_items at a service that answers as the public one', () => 
     });
   });
 
-  it('takes any field of a queue without fields, and names the one of a queue that has one', async () => {
+  it('refuses a field that nobody used, and names the one of a queue that has one', async () => {
     const service = await startRecordedService();
     const { call } = await connectClient(emptyHome(temporaryFolder(), service.environmentOf('ada')));
     const filter = { field: 'tone' };
@@ -131,7 +131,10 @@ describe('query_queue_items at a service that answers as the public one', () => 
       hint: 'The nearest fields are helpful.',
     });
     service.fields = [];
-    expect(await call('query_queue_items', { queue_id: 'q', filter })).toMatchObject({ items: [] });
+    expect((await call('query_queue_items', { queue_id: 'q', filter })).error).toMatchObject({
+      message: 'No judgement is in the field "tone".',
+      hint: 'Nobody has judged there.',
+    });
   });
 
   it('ends a list of items that fulfil a condition on judgements at the last of them', async () => {

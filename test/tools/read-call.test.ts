@@ -52,7 +52,7 @@ describe('read_call', () => {
     const { call } = await connectClient({ ...environment, HEDDLE_MAX_RESULT_CHARS: '2000' });
     const { now: _, text, ...result } = await call('read_call', { call_id: 'talk' });
     expect(result).toMatchObject({ call_id: 'talk', call: { id: 'talk', op_name: 'answer', output: 'Done.' } });
-    expect(result.call.inputs.messages).toEqual(['…[+37 entries]', ...messages.slice(-3)]);
+    expect(result.call.inputs.messages).toEqual(['…[+36 entries]', ...messages.slice(-4)]);
     expect(text).toContain('Message 39');
   });
 

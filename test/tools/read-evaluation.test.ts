@@ -325,7 +325,9 @@ describe('read_evaluation', () => {
           row.inputs.helpful !== row.scores['judge.passed'],
       ),
     ).toBe(true);
-    expect(text).toContain('agreement of judge.passed with the column: 10 rows, 70% agree, kappa 0.4');
+    expect(text).toContain(
+      "agreement of judge.passed with the column: 10 rows, 70% agree, Cohen's unweighted kappa 0.4",
+    );
     expect(text).toContain('expected \\ judge.passed\ttrue\tfalse\ntrue\t4\t1\nfalse\t2\t3');
   });
 

@@ -121,7 +121,7 @@ describe('summarize_queue', async () => {
     ]);
     expect(byField.text).toContain(
       [
-        'agreement on helpful of ada and bob (claude via heddle): 3 items judged by both, 66.7% agree, kappa 0.4 (95 %: -0.368 to 1)',
+        "agreement on helpful of ada and bob (claude via heddle): 3 items judged by both, 66.7% agree, Cohen's unweighted kappa 0.4 (95 %: -0.368 to 1)",
         'ada \\ bob (claude via heddle)\tfalse\ttrue',
         'false\t1\t0',
         'true\t1\t1',
@@ -156,10 +156,10 @@ describe('summarize_queue', async () => {
     expect(result).toMatchObject({
       total_items: 3,
       total_judgements: 4,
-      agreement: [{ items: 1, percent: 100, no_kappa: 'both used one and the same value only', confusion: [[1]] }],
+      agreement: [{ items: 1, percent: 100, no_kappa: 'one item is too few', confusion: [[1]] }],
     });
     expect(result.agreement[0]).not.toHaveProperty('kappa');
-    expect(result.text).toContain('100% agree, kappa undefined: both used one and the same value only');
+    expect(result.text).toContain('100% agree, kappa undefined: one item is too few');
   });
 
   it('counts an empty queue', async () => {

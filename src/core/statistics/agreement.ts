@@ -38,7 +38,7 @@ export function agreementFigures(pairs: readonly ClassPair[], maxClasses: number
   const { classes, counts, otherClasses } = confusionTable(pairs, maxClasses);
   return {
     percent: rounded(percentAgreement(pairs)!, 1),
-    ...(found ? roundedKappa(found) : { no_kappa: noKappa }),
+    ...(found ? roundedKappa(found) : { no_kappa: pairs.length < 2 ? 'one item is too few' : noKappa }),
     classes,
     confusion: counts,
     ...(otherClasses > 0 && { other_classes: otherClasses }),

@@ -19,7 +19,7 @@ interface Distances {
 
 /**
  * Returns Cohen's unweighted kappa: the agreement beyond chance, as a share of what is possible beyond chance. It is
- * undefined without items, and when both annotators used one and the same class only, where chance alone explains it.
+ * undefined for fewer than two items, and when both annotators used one and the same class only, where chance alone explains it.
  */
 export function cohensKappa(pairs: readonly ClassPair[]): Kappa | undefined {
   const [first, second] = [countEach(pairs.map(([a]) => a)), countEach(pairs.map(([, b]) => b))];
@@ -65,7 +65,8 @@ function kappaOf(distances: readonly Distances[]): Kappa | undefined {
   const n = distances.length;
   const observed = distances.reduce((sum, each) => sum + each.observed, 0);
   const byChance = distances.reduce((sum, { first }) => sum + first, 0);
-  if (byChance === 0) return undefined;
+  // One item says nothing about chance.
+  if (byChance === 0 || n < 2) return undefined;
   const kappa = 1 - (n * observed) / byChance;
   const squares = distances.reduce((sum, each) => {
     return sum + (((each.first + each.second) / n) * (1 - kappa) - each.observed) ** 2;

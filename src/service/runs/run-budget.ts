@@ -66,7 +66,7 @@ export class RunBudget {
 
   /** Books the requests of a trial; undefined if the budget may not cover them. */
   book(requests: number): Booking | undefined {
-    if (!this.#covers(requests)) return undefined;
+    if (!this.#isKnownWellEnough(requests) || !this.#covers(requests)) return undefined;
     this.#booked += requests;
     return new Booking(this, requests);
   }
@@ -108,6 +108,13 @@ export class RunBudget {
     return [total ?? ofPrompt + ofReply, price ? ofPrompt * price.prompt + ofReply * price.completion : 0] as const;
   }
 
+  /** Returns whether as many requests have ended as would be in progress, so that few take more than was expected. */
+  #isKnownWellEnough(requests: number): boolean {
+    const { tokens, usd } = this.limits ?? {};
+    if (this.#booked === 0 || (tokens === undefined && usd === undefined)) return true;
+    return this.#spent.largestTokens > 0 && this.#booked + requests <= this.#spent.requests;
+  }
+
   #covers(requests: number): boolean {
     const { limits } = this;
     if (!limits) return true;
@@ -115,8 +122,8 @@ export class RunBudget {
     const open = this.#booked + requests;
     if (limits.requests !== undefined && done + open > limits.requests) return false;
     if (limits.tokens === undefined && limits.usd === undefined) return true;
-    // Until the first trial shows what requests take, it goes alone.
-    if (largestTokens === 0 && this.#booked > 0) return requests === 1 && done > 0;
+    // A first request that failed may be repeated.
+    if (largestTokens === 0 && this.#booked > 0) return done > 0;
     const isWithin = (taken: number, largest: number, limit = Number.POSITIVE_INFINITY): boolean =>
       taken < limit && taken + open * largest <= limit;
     return isWithin(tokens, largestTokens, limits.tokens) && isWithin(usd, largestUsd, limits.usd);

@@ -1,5 +1,10 @@
 import { describe, expect, it } from 'vitest';
-import { confusionTable, countAgreed, percentAgreement } from '../../../src/core/statistics/agreement.ts';
+import {
+  agreementFigures,
+  confusionTable,
+  countAgreed,
+  percentAgreement,
+} from '../../../src/core/statistics/agreement.ts';
 import { type ClassPair, cohensKappa } from '../../../src/core/statistics/kappa.ts';
 
 /** Returns the judgements behind a confusion table, whose rows are the first annotator's classes. */
@@ -35,6 +40,12 @@ describe('percentAgreement and cohensKappa', () => {
     expect([percentAgreement(opposite), cohensKappa(opposite)?.kappa]).toEqual([0, -1]);
   });
 
+  it('give no kappa for one item, which is too few to say', () => {
+    const pairs: ClassPair[] = [['yes', 'no']];
+    expect(agreementFigures(pairs, 10, 'one value')).toMatchObject({ percent: 0, no_kappa: 'one item is too few' });
+    expect(agreementFigures(pairs, 10, 'one value')).not.toHaveProperty('kappa');
+  });
+
   it('are undefined without items', () => {
     expect([countAgreed([]), percentAgreement([]), cohensKappa([])]).toEqual([0, undefined, undefined]);
   });
@@ -46,7 +57,7 @@ describe('percentAgreement and cohensKappa', () => {
 
   it('give a kappa of 0 when one annotator used one class only and the other did not', () => {
     expect(cohensKappa(pairsOf([7, 3]))?.kappa).toBe(0);
-    expect(cohensKappa(pairsOf([0, 1]))?.kappa).toBe(0);
+    expect(cohensKappa(pairsOf([0, 2]))?.kappa).toBe(0);
   });
 
   it('give the same kappa with the annotators exchanged', () => {

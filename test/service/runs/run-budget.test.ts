@@ -35,6 +35,18 @@ describe('RunBudget', () => {
     expect(budget.book(1)).toBeUndefined();
   });
 
+  it('has at most as many requests in progress as have ended, so that the first ones cannot exceed a small limit', () => {
+    const budget = new RunBudget({ tokens: 1000 }, undefined, {});
+    const opened: number[] = [];
+    for (let open = [budget.book(1)]; open.length > 0; ) {
+      opened.push(open.length);
+      for (const booking of open) settle(booking, budget.spent.requests === 0 ? 110 : 400);
+      open = [];
+      for (let next = budget.book(1); next; next = budget.book(1)) open.push(next);
+    }
+    expect([opened, budget.spent]).toEqual([[1, 1, 1], { requests: 3, tokens: 910 }]);
+  });
+
   it('adds up costs by the prices of the models, and estimates tokens that were not counted', () => {
     const budget = new RunBudget({ usd: 1 }, { small: { prompt: 0.01, completion: 0.02 } }, {});
     const booking = budget.book(2);
