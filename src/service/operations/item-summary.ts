@@ -118,7 +118,7 @@ async function groupByJudgements(database: Database, input: SummaryInput): Promi
   const judgedItems = new Map<string, number>();
   const listed: { group: number; judgement: JudgementInQueue }[] = [];
   for await (const items of readJudgedItems(database, ofQueue, { conditions, budget, paces })) {
-    for (const { id, call_op_name, annotation_state, judgements } of items) {
+    for (const { id, call_id, call_op_name, annotation_state, judgements } of items) {
       const { numbers, isDisputed } = compare(judgements);
       const kind = kindOf({ call_op_name, annotation_state });
       judgedItems.set(kind, (judgedItems.get(kind) ?? 0) + 1);
@@ -169,7 +169,7 @@ async function* readJudgedItems(
   ofQueue: JudgementsOfQueue,
   { conditions, budget, paces }: { conditions: ItemSelection; budget: RequestBudget; paces: Paces | undefined },
 ) {
-  const columns = ['id', 'call_op_name', 'annotation_state'] as const;
+  const columns = ['id', 'call_id', 'call_op_name', 'annotation_state'] as const;
   const read = (selected: ItemSelection) => readItemRows(database, ofQueue, selected, columns, budget);
   const batches = readJudgedCalls(database, ofQueue, budget);
   if (findsByIndex(conditions)) {
