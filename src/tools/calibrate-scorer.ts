@@ -28,7 +28,6 @@ import {
 import { readJudgeScores } from '../evaluations/judge-scores.ts';
 import { readFigures, readRunResults } from '../evaluations/read-run-results.ts';
 import { usageWords } from '../evaluations/result-words.ts';
-import { runFigures } from '../evaluations/score-figures.ts';
 import { learnAccount, meansCaller } from '../queues/authorship.ts';
 import { judgementsOf } from '../queues/judgements.ts';
 import { type PeoplesValue, peoplesValues } from '../queues/peoples-values.ts';
@@ -93,7 +92,8 @@ const output = z.object({
     .optional()
     .describe('Part to improve the prompt on.'),
   judge_requests: z.int().describe('Without those repeated because a reply did not fit.'),
-  ...runFigures.pick({ judge_tokens: true, judge_cost: true }).shape,
+  judge_tokens: z.number().optional(),
+  judge_cost: z.number().optional(),
   kept: z.int().optional().describe('Scores that were kept from before.'),
   run_id: z.string().optional(),
   next: z.string().optional(),
