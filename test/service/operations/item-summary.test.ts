@@ -97,7 +97,7 @@ describe('POST /annotation_queues/{queue_id}/items/summary', () => {
     expect((await summary(queue, { filter: named, judgement_types: ['judged.'] })).groups).toEqual([
       { call_op_name: 'plan', annotation_state: 'completed', count: 1 },
       { call_op_name: 'chat', annotation_state: 'unstarted', count: 1 },
-      { call_op_name: 'plan', annotation_state: 'unstarted', count: 1, id },
+      { call_op_name: 'plan', annotation_state: 'unstarted', count: 1, id, call_id: 'call-4' },
     ]);
     const exact = await summary(queue, { filter: { has_error: false }, judgement_types: ['judged.'] });
     expect(exact.groups.map(({ count }: { count: number }) => count)).toEqual([1, 1, 1, 3]);
