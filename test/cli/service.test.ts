@@ -198,6 +198,23 @@ describe('heddle service', () => {
     expect((await run(['list-users', '--table'])).stdout).toBe('eve: all projects\ngrace: no project\n');
   });
 
+  it('invite refuses a project without content, and grant and add-user warn of one that may be misspelled', async () => {
+    expect(await run(['invite', 'kim', 'p/cals'])).toMatchObject({
+      code: 1,
+      stdout: '',
+      stderr: expect.stringMatching(
+        /^heddle: Nobody was invited: there is no project p\/cals\.\nThe nearest projects are p\/calls.*\. For a new project, fill a queue first: `.* import FILE --project p\/cals`\.\n$/,
+      ),
+    });
+    expect((await run(['list-users', '--json'])).stdout).not.toContain('kim');
+    const warning = 'heddle: nothing is stored in p/cals yet (did you mean p/calls?)\n';
+    expect(await run(['add-user', 'kim', 'p/cals', 'p/calls', 'quite/new'])).toMatchObject({
+      code: 0,
+      stderr: warning,
+    });
+    expect(await run(['grant', 'kim', 'p/cals'])).toMatchObject({ code: 0, stderr: warning });
+  });
+
   it('start serves until SIGTERM and accepts accounts that are added meanwhile', async () => {
     const service = startCommand(['service', 'start', '--port', '0'], environment);
     const [, url] = await service.reports(/^listening on (http:\/\/127\.0\.0\.1:\d+)$/m);

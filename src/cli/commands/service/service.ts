@@ -13,9 +13,11 @@ import {
   type RunningService,
   resetData,
   restoreService,
+  type Store,
   startService,
 } from '../../../service/start-service.ts';
 import { compactTable, escapeInvisible } from '../../../text/compact-table.ts';
+import { isNear } from '../../../text/names.ts';
 import { pluralize } from '../../../text/page.ts';
 import { dataFlags, storedDataOf, withStore } from '../../access/open-store.ts';
 import { logOf } from '../../access/runtime-options.ts';
@@ -23,7 +25,7 @@ import { invocation, programName } from '../../invocation.ts';
 import { confirmChange } from '../../terminal/confirm-change.ts';
 import { addOutputOptions, isForPeople, type OutputForm } from '../../terminal/output-form.ts';
 import { printAligned, printJson, printLine } from '../../terminal/print.ts';
-import { UsageError } from '../../terminal/report-failure.ts';
+import { didYouMean, UsageError } from '../../terminal/report-failure.ts';
 import { paint } from '../../terminal/terminal.ts';
 import {
   addChangeFlags,
@@ -128,7 +130,11 @@ function addUser(service: Command): void {
   });
   addSecretOptions(command).action(async (name: string, projects: string[], options: GrantOptions & SecretOptions) => {
     const grants = grantsOf(projects, options);
-    const account = await withStore(command, (store) => store.addUser(name, grants));
+    const account = await withStore(command, async (store) => {
+      const added = await store.addUser(name, grants);
+      await warnOfMisspelled(grants, store);
+      return added;
+    });
     printSecrets({ ...account, projects: grants }, options, command);
   });
 }
@@ -206,7 +212,10 @@ function addGrantChange(service: Command, change: 'grant' | 'revoke', descriptio
   addChangeFlags(command, dataFlags).action(async (name: string, projects: string[], options: GrantOptions) => {
     const grants = grantsOf(projects, options);
     if (grants.length === 0) throw new UsageError('no project: name at least one, or pass --all-projects');
-    printAccount(name, await withStore(command, (store) => store[change](name, grants)));
+    await withStore(command, async (store) => {
+      printAccount(name, await store[change](name, grants));
+      if (change === 'grant') await warnOfMisspelled(grants, store);
+    });
   });
 }
 
@@ -273,6 +282,16 @@ function addEndSessions(service: Command): void {
     const count = await withStore(command, (store) => store.endSessions(name));
     printLine(`${name ?? 'all accounts'}: ${pluralize(count, 'session')} ended`);
   });
+}
+
+/** Warns of granted projects in which nothing is stored and both of whose names are nearly those of another. Programs record into new ones. */
+async function warnOfMisspelled(grants: ProjectGrants, store: Store): Promise<void> {
+  const known = await store.projects();
+  for (const project of grants === 'all' ? [] : grants) {
+    const near = known.filter((other) => other.split('/').every((name, at) => isNear(project.split('/')[at]!, name)));
+    const meant = known.includes(project) ? '' : didYouMean(project, near);
+    if (meant) invocation().stderr.write(`heddle: nothing is stored in ${project} yet${meant}\n`);
+  }
 }
 
 function grantsOf(projects: string[], { allProjects }: GrantOptions): ProjectGrants {
