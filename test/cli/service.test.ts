@@ -119,6 +119,15 @@ describe('heddle service', () => {
     });
   });
 
+  it('put-dataset takes the rows of a CSV file', async () => {
+    const rows = file('Answers.csv', 'question;answer\nWhere?;Here\n');
+    expect((await run(['put-dataset', 'rows', rows, '--project', 'p/q'])).code).toBe(0);
+    const read = ['call', 'read_object', '{"ref":"rows"}', '--project', 'p/q'];
+    expect(JSON.parse((await runCommand(read, environment)).stdout).rows).toEqual([
+      { question: 'Where?', answer: 'Here' },
+    ]);
+  });
+
   it('put-dataset names the first line that is not JSON', async () => {
     const { code, stderr } = await run(['put-dataset', 'bad', '-', '--project', 'p/q'], '{"a":1}\n\n{"a":2}\nnonsense');
     expect(code).toBe(1);

@@ -37,6 +37,7 @@ import {
 } from '../../usage/flags.ts';
 import { explain } from '../../usage/help.ts';
 import { addImportCommand } from '../import/import.ts';
+import { readRows } from '../import/read-rows.ts';
 import { defineCopy, runCopy } from './copy/copy.ts';
 import { readJsonFile } from './read-file.ts';
 
@@ -59,7 +60,7 @@ export function addService(program: Command): void {
   addImportCommand(service, 'heddle service import');
   addList(service);
   addPut(service, 'prompt', 'a JSON array of messages, or {"messages":[…]}');
-  addPut(service, 'dataset', 'a JSON array of rows, or one JSON object per line');
+  addPut(service, 'dataset', 'a JSON array of rows, one JSON object per line, or CSV');
   addCopy(service);
   addBackup(service);
   addRestore(service);
@@ -322,7 +323,8 @@ function addPut(service: Command, kind: 'prompt' | 'dataset', form: string): voi
     page: 'docs/service.md#import-your-data',
   });
   addChangeFlags(command, [...dataFlags, 'project']).action(async (name: string, file: string) => {
-    const value = await readJsonFile(file);
+    const isCsv = kind === 'dataset' && /\.(csv|tsv)$/i.test(file);
+    const value = isCsv ? await readCsvRows(file) : await readJsonFile(file);
     // A file of one line is a valid JSON object and a dataset of one row.
     const content = kind === 'dataset' && !Array.isArray(value) ? [value] : value;
     const { reference, version_index } = await withStore(command, (store, { project }) =>
@@ -330,6 +332,12 @@ function addPut(service: Command, kind: 'prompt' | 'dataset', form: string): voi
     );
     printLine(`v${version_index} ${reference}`);
   });
+}
+
+async function readCsvRows(file: string): Promise<unknown[]> {
+  const rows: unknown[] = [];
+  for await (const { value } of readRows(file, { format: 'csv', isKnownRow: () => false })) rows.push(value);
+  return rows;
 }
 
 function addList(service: Command): void {
