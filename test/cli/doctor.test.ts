@@ -47,6 +47,7 @@ describe('heddle doctor', () => {
       'disk space': 'ok',
       MCP: 'ok',
     });
+    expect(findings.find(({ check }) => check === 'keychain')?.message).not.toContain('onnect');
     expect(findings.find(({ check }) => check === 'data file')?.message).toMatch(/heddle\.db is sound$/);
     expect(findings.find(({ check }) => check === 'MCP')?.message).toMatch(/, protocol \d{4}-\d\d-\d\d, \d+ tools$/);
     expect(code).toBe(0);
