@@ -1,6 +1,5 @@
 import { entriesNamed } from '../../contract/identifiers.ts';
 import { HeddleError } from '../../core/errors.ts';
-import { nearestSentence } from '../../text/names.ts';
 import { projectIds } from '../operations/projects.ts';
 import type { Database, Transaction } from '../storage/database.ts';
 import type { Tables } from '../storage/database-tables.ts';
@@ -110,7 +109,6 @@ export function invitePerson(
   ];
   return database.write(async (transaction) => {
     await ensureAccount(transaction, account, project);
-    await requireContent(transaction, project);
     const queue_id = queue === undefined ? null : await findQueue(transaction, project, queue);
     await transaction.deleteFrom('board_invitations').where('expires_at', '<=', created_at).execute();
     const row = { token_hash: hashSecret(token), account, project_id: project, queue_id, used_at: null };
@@ -119,18 +117,6 @@ export function invitePerson(
       .values({ ...row, created_at, expires_at })
       .execute();
     return { token, expires_at, queue_id };
-  });
-}
-
-/** @throws HeddleError `invalid_arguments` with the nearest projects for one in which nothing is stored. */
-async function requireContent(transaction: Transaction, project: string): Promise<void> {
-  const known = await projectIds(transaction);
-  if (known.includes(project)) return;
-  const names = nearestSentence('projects', project, known);
-  throw new HeddleError({
-    code: 'invalid_arguments',
-    message: `Nobody was invited: there is no project ${project}.`,
-    hint: `${names} For a new project, fill a queue first: \`heddle import FILE --project ${project}\`.`.trim(),
   });
 }
 

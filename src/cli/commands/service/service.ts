@@ -1,5 +1,6 @@
 import { type Command, InvalidArgumentError } from 'commander';
 import { describeData } from '../../../core/database-url.ts';
+import { HeddleError } from '../../../core/errors.ts';
 import { isLoopbackHost } from '../../../core/http/loopback.ts';
 import { unknownProject } from '../../../records/require-project.ts';
 import { HostedBoard } from '../../../runtime/hosted-board/hosted-board.ts';
@@ -17,8 +18,9 @@ import {
   startService,
 } from '../../../service/start-service.ts';
 import { compactTable, escapeInvisible } from '../../../text/compact-table.ts';
-import { isNear } from '../../../text/names.ts';
+import { isNear, nearestSentence } from '../../../text/names.ts';
 import { pluralize } from '../../../text/page.ts';
+import { shellWord } from '../../../tools/definition/terminal-command.ts';
 import { dataFlags, storedDataOf, withStore } from '../../access/open-store.ts';
 import { logOf } from '../../access/runtime-options.ts';
 import { invocation, programName } from '../../invocation.ts';
@@ -257,7 +259,10 @@ function addInvite(service: Command): void {
     async (account: string, project: string, { queue, url }: { queue?: string; url?: string }) => {
       const { values } = settingsOf(command);
       const origin = url ?? (values.publicUrl ? new URL(values.publicUrl).origin : 'http://127.0.0.1:8787');
-      const { token, expires_at } = await withStore(command, (store) => store.invite({ account, project, queue }));
+      const { token, expires_at } = await withStore(command, async (store) => {
+        await requireContent(project, store);
+        return store.invite({ account, project, queue });
+      });
       printLine(`${origin}/board/login#invitation=${token}`);
       const until = expires_at.replace(/:\d\d\.\d+Z$/, ' UTC').replace('T', ' ');
       const data = describeData(storedDataOf(command));
@@ -266,6 +271,17 @@ function addInvite(service: Command): void {
       );
     },
   );
+}
+
+/** @throws HeddleError `not_found` with the nearest projects for one in which nothing is stored. */
+async function requireContent(project: string, store: Store): Promise<void> {
+  const known = await store.projects();
+  if (known.includes(project)) return;
+  throw new HeddleError({
+    code: 'not_found',
+    message: `Nobody was invited: there is no project ${project}.`,
+    hint: `${nearestSentence('projects', project, known)} For a new project, fill a queue first: \`heddle import FILE --project ${shellWord(project)}\`.`.trim(),
+  });
 }
 
 function addEndSessions(service: Command): void {
