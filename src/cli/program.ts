@@ -5,7 +5,15 @@ import { meantName } from '../text/names.ts';
 import { keychainCommand } from './access/secrets.ts';
 import { invocation, withProgramName } from './invocation.ts';
 import { completeCommand } from './terminal/complete-line.ts';
-import { didYouMean, isSecretName, orList, reportUsage, UsageError, wantsJson } from './terminal/report-failure.ts';
+import {
+  didYouMean,
+  inCommands,
+  isSecretName,
+  orList,
+  reportUsage,
+  UsageError,
+  wantsJson,
+} from './terminal/report-failure.ts';
 import { explain, styleHelp, wantsWholeHelp, wholeHelp } from './usage/help.ts';
 import { splitLeadingSettings } from './usage/setting-flags.ts';
 
@@ -76,9 +84,9 @@ function parsableLine(given: readonly string[]): string[] {
 function requireSubcommand(program: Command, [name, subcommand]: readonly string[]): void {
   const known = program.commands.find((command) => command.name() === name)?.commands.map((command) => command.name());
   if (subcommand === undefined || !known?.length || known.includes(subcommand)) return;
-  throw new UsageError(
-    `unknown command '${subcommand}'${didYouMean(subcommand, known)}; commands: ${known.join(', ')}`,
-  );
+  const meant = meantName(subcommand, known);
+  const suggestion = meant === undefined ? '' : ` (did you mean \`heddle help ${name} ${meant}\`?)`;
+  throw new UsageError(`unknown command '${subcommand}'${suggestion}; commands: ${known.join(', ')}`);
 }
 
 /** Creates the parser of the command line with these commands, by default with all that people use. */
@@ -106,6 +114,7 @@ export async function createProgram(names: readonly string[] = commandNames()): 
     page: 'README.md; `heddle COMMAND --help` names the page of each command',
     notes: [
       'Results are printed for people on a terminal, and as JSON in a pipe or a file; --json and --table choose.',
+      'A table that would cut its scores, judgements or choices, and below 120 columns any that would cut, is a list for each row.',
       '`heddle COMMAND --help-all` also lists the settings that many commands share; they may stand before the command.',
       'Errors go to stderr. Exit codes: 0 all was done, 1 failed in whole or in part, 2 wrong usage or configuration.',
     ],
@@ -171,6 +180,14 @@ function groupOf(program: Command): Command | undefined {
   return program.commands.find(({ commands }) => commands.length > 0);
 }
 
+/** Commands that do what people may try under another name. */
+const otherNames = new Map([
+  ['judge', 'board'],
+  ['ls', 'queue list'],
+  ['users', 'service list-users'],
+  ['dataset', 'call list_objects \'{"kind":"dataset"}\''],
+]);
+
 const andList = new Intl.ListFormat('en', { type: 'conjunction' });
 
 /**
@@ -178,13 +195,17 @@ const andList = new Intl.ListFormat('en', { type: 'conjunction' });
  * name, or the one that the next word tells: `list queues` and `queues list` mean `heddle queue list`.
  */
 async function meantCommands(word: string, next: string): Promise<string[]> {
+  const tool = inCommands(word);
+  if (tool !== word) return [tool];
   const program = await createProgram();
   const all = program.commands.flatMap((command) => [command, ...command.commands]);
   const nameOf = (command: Command): string => command.name();
   const meantOf = (text: string, known: readonly Command[]) => meantName(text, known.map(nameOf));
-  const meant = meantName(word, [...all.map(nameOf), 'help', 'version']);
+  const meant = meantName(word, [...all.map(nameOf), 'help', 'version', ...otherNames.keys()]);
   if (meant === 'version') return ['`heddle --version`'];
   if (meant === 'help') return ['`heddle help`'];
+  const other = otherNames.get(meant ?? '');
+  if (other !== undefined) return [`\`heddle ${other}\``];
   const named = all.filter((command) => command.name() === meant);
   const told = named.flatMap((command) => {
     const below = meantOf(next, command.commands);

@@ -30,6 +30,8 @@ export interface McpClient {
   servers: ServersMember;
   /** Returns the path of the file that applies to all projects of the user. */
   file: (system: SystemInfo) => string;
+  /** Path, in the folder of a project, of the file that applies to this project alone. */
+  projectFile?: string;
   /** Returns the folder or file that exists where the client is installed; by default the folder of its file. */
   trace?: (system: SystemInfo) => string;
   /** Name of its program, for a client of the command line, which may leave no trace before its first start. */
@@ -69,6 +71,7 @@ export const clients = {
     program: 'claude',
     servers: 'mcpServers',
     file: (system) => join(system, system.environment.CLAUDE_CONFIG_DIR || system.home, '.claude.json'),
+    projectFile: '.mcp.json',
     trace: claudeFolder,
     plugin: (system) => ({
       file: join(system, claudeFolder(system), 'settings.json'),
@@ -83,6 +86,7 @@ export const clients = {
     title: 'Cursor',
     servers: 'mcpServers',
     file: (system) => join(system, system.home, '.cursor', 'mcp.json'),
+    projectFile: '.cursor/mcp.json',
     remoteEntry: (server) => ({ url: server.url, ...headers(server, dollarEnv) }),
     variableReference: dollarEnv,
     afterwards: 'Turn heddle on in the MCP settings of Cursor if it is off.',
@@ -91,6 +95,7 @@ export const clients = {
     title: 'VS Code',
     servers: 'servers',
     file: (system) => applicationData(system, 'Code', 'User', 'mcp.json'),
+    projectFile: '.vscode/mcp.json',
     localEntry: typedLocal,
     remoteEntry: (server) => ({ type: 'http', url: server.url, ...headers(server, dollarEnv) }),
     variableReference: dollarEnv,
@@ -102,6 +107,7 @@ export const clients = {
     format: 'toml',
     servers: 'mcp_servers',
     file: codexFile,
+    projectFile: '.codex/config.toml',
     plugin: (system) => ({ file: codexFile(system), member: ['plugins', 'heddle@heddle', 'enabled'] }),
     remoteEntry: ({ url, tokenVariable }) => ({
       url,
@@ -115,6 +121,7 @@ export const clients = {
     program: 'gemini',
     servers: 'mcpServers',
     file: (system) => join(system, geminiFolder(system), 'settings.json'),
+    projectFile: '.gemini/settings.json',
     plugin: (system) => ({
       file: join(system, geminiFolder(system), 'extensions', 'heddle', 'gemini-extension.json'),
       member: ['name'],
@@ -136,6 +143,7 @@ export const clients = {
     program: 'opencode',
     servers: 'mcp',
     file: (system) => join(system, configFolder(system), 'opencode', 'opencode.json'),
+    projectFile: 'opencode.json',
     localEntry: ({ command, args }) => ({ type: 'local', command: [command, ...args], enabled: true }),
     remoteEntry: (server) => ({ type: 'remote', url: server.url, enabled: true, ...headers(server, braceEnv) }),
     variableReference: braceEnv,
@@ -167,6 +175,7 @@ export const clients = {
     title: 'JetBrains (Junie)',
     servers: 'mcpServers',
     file: (system) => join(system, system.home, '.junie', 'mcp', 'mcp.json'),
+    projectFile: '.junie/mcp/mcp.json',
     trace: (system) => join(system, system.home, '.junie'),
     remoteEntry: ({ url }) => ({ url }),
     afterwards: 'Open Settings, Tools, Junie, MCP Settings in the IDE, which lists the servers.',

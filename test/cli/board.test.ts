@@ -51,6 +51,7 @@ mv ${seen}.part ${seen}
         { name: 'Answers', dataset: 'weave:///demo/support/object/tickets:latest' },
         environment,
       );
+      await call('run_evaluation', { evaluation: 'Answers', model: 'heddle/echo', prompt: 'Hi' }, environment);
       const running = startCommand(args, environment);
       const [address, token] = await running.reports(/http:\/\/127\.0\.0\.1:\d+\/#token=([\w-]{43})/);
       await expect.poll(() => existsSync(seen)).toBe(true);
@@ -204,6 +205,17 @@ describe('heddle board with the name of a queue', () => {
     });
     expect(JSON.parse(body).arguments).toEqual({ queue_id });
     expect(await interrupt()).toBe(0);
+  });
+
+  it('refuses a project that does not exist', async () => {
+    const finished = await run(['board', '--no-open', '--project', 'demo/suport'], emptyHome(temporaryFolder()));
+    expect(finished).toMatchObject({ code: 1, stdout: '' });
+    expect(finished.stderr).toContain('There is no project demo/suport.\nThe nearest projects are demo/support.');
+  });
+
+  it('shows no page of results of a run that does not exist', async () => {
+    const { code, stdout, stderr } = await run(['evaluation', 'show', 'nope', '--open'], emptyHome(temporaryFolder()));
+    expect([code, stdout, stderr]).toEqual([2, '', expect.stringContaining('has no run "nope"')]);
   });
 
   it('asks whether the nearest name was meant, and opens nothing', async () => {

@@ -1,6 +1,6 @@
 import { existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
-import { describe, expect, it } from 'vitest';
+import { describe, expect, it, vi } from 'vitest';
 import { execute } from '../support/embedded-service.ts';
 import { sendGoodResponse, sendResponse, startFakeService } from '../support/fake-service.ts';
 import { freePort } from '../support/free-port.ts';
@@ -47,6 +47,7 @@ describe('heddle doctor', () => {
       'disk space': 'ok',
       MCP: 'ok',
     });
+    expect(findings.find(({ check }) => check === 'keychain')?.message).not.toContain('onnect');
     expect(findings.find(({ check }) => check === 'data file')?.message).toMatch(/heddle\.db is sound$/);
     expect(findings.find(({ check }) => check === 'MCP')?.message).toMatch(/, protocol \d{4}-\d\d-\d\d, \d+ tools$/);
     expect(code).toBe(0);
@@ -80,6 +81,44 @@ describe('heddle doctor', () => {
     ]);
     expect(ofClients[1]!.advice).toBe('Run `heddle setup cursor` again with settings that work.');
     expect(code).toBe(1);
+  });
+
+  it('checks the entries of projects, and names a plugin or another entry beside one', async () => {
+    const home = temporaryFolder();
+    const project = join(home, 'work');
+    const write = (file: string, value: object) => {
+      mkdirSync(dirname(join(home, file)), { recursive: true });
+      writeFileSync(join(home, file), JSON.stringify(value));
+    };
+    const broken = { command: process.execPath, args: ['/nowhere/heddle.js'] };
+    const works = { command: process.execPath, args: [command, 'serve'] };
+    write('work/.mcp.json', { mcpServers: { heddle: broken } });
+    write('work/.cursor/mcp.json', { mcpServers: { heddle: broken } });
+    write('.claude.json', { projects: { '/elsewhere': { mcpServers: { heddle: broken } }, '/other': {} } });
+    write('.claude/settings.json', { enabledPlugins: { 'heddle@heddle': true } });
+    write('.gemini/settings.json', { mcpServers: { heddle: works, again: works } });
+    const cwd = vi.spyOn(process, 'cwd').mockReturnValue(project);
+    const { findings } = await examine(emptyHome(home)).finally(() => cwd.mockRestore());
+    const ofClients = findings.filter(({ check }) => check === 'clients');
+    expect(ofClients.map(({ message, advice }) => [message.replaceAll(home, '~'), advice])).toEqual([
+      [
+        'Claude Code cannot use heddle in ~/work/.mcp.json: /nowhere/heddle.js does not exist; it starts heddle as a plugin too',
+        'Keep the plugin and remove this entry.',
+      ],
+      [
+        'Claude Code cannot use heddle for /elsewhere in ~/.claude.json: /nowhere/heddle.js does not exist; it starts heddle as a plugin too',
+        'Keep the plugin and remove this entry.',
+      ],
+      [
+        'Cursor cannot use heddle in ~/work/.cursor/mcp.json: /nowhere/heddle.js does not exist',
+        'Correct this entry, or remove it.',
+      ],
+      ['Gemini CLI has heddle in ~/.gemini/settings.json', undefined],
+      [
+        'Gemini CLI has heddle twice: in ~/.gemini/settings.json, and as "again" in ~/.gemini/settings.json',
+        'Keep the first and run `heddle setup gemini-cli --name again --remove`.',
+      ],
+    ]);
   });
 
   it('starts the entries of clients with their settings, whatever the entry is named', async () => {

@@ -39,6 +39,10 @@ function hasHeading(path: string): boolean {
 describe('heddle help', () => {
   const help = async (...args: string[]): Promise<string> => (await run(args, emptyHome(temporaryFolder()))).stdout;
 
+  it('writes the commands in descriptions of arguments as they are typed', async () => {
+    expect(await help('queue', 'export', '--help')).toContain('`node dist/heddle.js queue list`');
+  });
+
   it('groups the commands and names examples and a page of the documentation', async () => {
     const text = await help('--help');
     const headings = text.match(/^[A-Z].*:$/gm);

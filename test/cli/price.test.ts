@@ -31,6 +31,8 @@ describe('heddle price', () => {
   it('refuses what is no price, and a server that changes nothing', async () => {
     const noPrice = await price('--input', 'free', '--output', '2');
     expect([noPrice.code, noPrice.stderr]).toEqual([2, expect.stringContaining('It must be a number.')]);
+    const negative = await price('--input', '-1', '--output', '3');
+    expect([negative.code, negative.stderr]).toEqual([2, expect.stringContaining('It must not be negative.')]);
     const readOnly = await price('--input', '1', '--output', '2', '--read-only');
     expect([readOnly.code, readOnly.stderr]).toEqual([2, expect.stringContaining('price changes data')]);
   });

@@ -119,6 +119,15 @@ describe('heddle service', () => {
     });
   });
 
+  it('put-dataset takes the rows of a CSV file', async () => {
+    const rows = file('Answers.csv', 'question;answer\nWhere?;Here\n');
+    expect((await run(['put-dataset', 'rows', rows, '--project', 'p/q'])).code).toBe(0);
+    const read = ['call', 'read_object', '{"ref":"rows"}', '--project', 'p/q'];
+    expect(JSON.parse((await runCommand(read, environment)).stdout).rows).toEqual([
+      { question: 'Where?', answer: 'Here' },
+    ]);
+  });
+
   it('put-dataset names the first line that is not JSON', async () => {
     const { code, stderr } = await run(['put-dataset', 'bad', '-', '--project', 'p/q'], '{"a":1}\n\n{"a":2}\nnonsense');
     expect(code).toBe(1);
@@ -196,6 +205,23 @@ describe('heddle service', () => {
   ] as const)('exits with code %d for %s, and changes nothing', async (code, args, message) => {
     expect(await run([...args])).toMatchObject({ code, stdout: '', stderr: expect.stringContaining(message) });
     expect((await run(['list-users', '--table'])).stdout).toBe('eve: all projects\ngrace: no project\n');
+  });
+
+  it('invite refuses a project without content, and grant and add-user warn of one that may be misspelled', async () => {
+    expect(await run(['invite', 'kim', 'p/cals'])).toMatchObject({
+      code: 1,
+      stdout: '',
+      stderr: expect.stringMatching(
+        /^heddle: Nobody was invited: there is no project p\/cals\.\nThe nearest projects are p\/calls.*\. For a new project, fill a queue first: `.* import FILE --project p\/cals`\.\n$/,
+      ),
+    });
+    expect((await run(['list-users', '--json'])).stdout).not.toContain('kim');
+    const warning = 'heddle: nothing is stored in p/cals yet (did you mean p/calls?)\n';
+    expect(await run(['add-user', 'kim', 'p/cals', 'p/calls', 'quite/new'])).toMatchObject({
+      code: 0,
+      stderr: warning,
+    });
+    expect(await run(['grant', 'kim', 'p/cals'])).toMatchObject({ code: 0, stderr: warning });
   });
 
   it('start serves until SIGTERM and accepts accounts that are added meanwhile', async () => {

@@ -1,5 +1,6 @@
 import type { Command } from 'commander';
 import { findQueueId } from '../../queues/require-queue.ts';
+import { requireProject } from '../../records/require-project.ts';
 import { showView } from '../access/show-view.ts';
 import { addSettingFlags, requireProjectSetting, runtimeFlags } from '../usage/flags.ts';
 import { explain } from '../usage/help.ts';
@@ -20,7 +21,10 @@ export function addBoard(program: Command): void {
       uri: 'ui://heddle/review',
       tool: 'review_queue',
       args: async ({ service, project }) => {
-        if (queue === undefined) return {};
+        if (queue === undefined) {
+          if (project !== undefined) await requireProject(project, await service());
+          return {};
+        }
         return { queue_id: await findQueueId(queue, requireProjectSetting(project), await service()) };
       },
       noun: 'board',

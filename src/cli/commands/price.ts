@@ -1,4 +1,4 @@
-import type { Command } from 'commander';
+import { type Command, InvalidArgumentError } from 'commander';
 import { withService } from '../access/with-runtime.ts';
 import { printLine } from '../terminal/print.ts';
 import { addChangeFlags, asNumber, runtimeFlags } from '../usage/flags.ts';
@@ -10,8 +10,8 @@ export function addPrice(program: Command): void {
     .command('price')
     .description('store what a model costs from now on, for the costs of calls and evaluations and for budgets in USD')
     .argument('<model>', 'name of the model, as results have it')
-    .requiredOption('--input <usd>', 'USD for a million tokens of the messages', asNumber)
-    .requiredOption('--output <usd>', 'USD for a million tokens of the reply', asNumber);
+    .requiredOption('--input <usd>', 'USD for a million tokens of the messages', asPrice)
+    .requiredOption('--output <usd>', 'USD for a million tokens of the reply', asPrice);
   explain(command, {
     examples: ['heddle price gpt-5-mini --input 0.25 --output 2'],
     page: 'docs/evaluations.md#what-a-run-costs',
@@ -25,4 +25,10 @@ export function addPrice(program: Command): void {
       );
     }),
   );
+}
+
+function asPrice(text: string): number {
+  const usd = asNumber(text);
+  if (usd >= 0) return usd;
+  throw new InvalidArgumentError('It must not be negative.');
 }

@@ -7,8 +7,10 @@ import { escapeInvisible } from '../../text/compact-table.ts';
 import { paint } from './terminal.ts';
 
 const gap = '  ';
-/** A column is cut to this width at least; a table that would need narrower ones is written as a list. */
+/** A name is wrapped at this width at least, and an id keeps as many characters. */
 const minWidth = 10;
+/** A value is cut to this width at least; a table that would need narrower ones is written as a list. */
+const minValueWidth = 20;
 /** On a narrower terminal, a table that does not fit is written as a list at once. */
 export const minTableWidth = 120;
 /** Name of a column whose values people seldom read. */
@@ -24,22 +26,30 @@ const versionColumn = 'guidelines_version';
 const valuePair = /("(?:[^"\\]|\\.)*"|[^\s=";]+)=("(?:[^"\\]|\\.)*"|[{[].*?[}\]](?= \S+=|;|$)|[^\s;]*)( (?=\S))?/g;
 /** Columns that say of runs which is better. */
 const verdictColumn = /^(verdict|changes)$/;
+/** Columns that say what people and scorers found, and what they may choose: their values are never cut. */
+const wholeColumn = /^(score .+|scorer|result|run \d+|verdict|changes|judgements|gold|fields)$/;
+/** Columns whose values lack the beginning that they share, which the tool has cut. */
+const shortenedColumn = /^output of run \d+$/;
+/** The choices of a field, as the tools list them for models. */
+const choiceList = /\(one of (\["(?:[^"\\]|\\.)*"(?:,"(?:[^"\\]|\\.)*")*\])/g;
 const ellipsis = '…';
-const cutNote = 'Values with … are cut to fit the width; --json shows them whole.';
+const cutNote = 'Values with … are cut; --json shows them whole.';
 
 interface Column {
   /** The name and the values, those of a cut id without its beginning. */
   cells: string[];
   width: number;
+  /** Width to which it may be narrowed. */
+  least: number;
   isNumeric: boolean;
   isId: boolean;
 }
 
 /**
  * Aligns the tables in a text of a tool, whose cells have tabs between them, and fits them to the width of a terminal: ids are
- * cut first, as far as they stay different, then the widest other columns but the first; the last line says that something was
- * cut. Where a table would still be too wide, and where the terminal has less than 120 columns, each row becomes a list of its
- * values, which cuts nothing. JSON is written as words, and times to the second.
+ * cut first, as far as they stay different, then long names are wrapped and the widest other columns cut, but the first and those
+ * with scores, judgements and choices; the last line says that something was cut. Where a table would still be too wide, and where
+ * the terminal has less than 120 columns, each row becomes a list of its values, which cuts nothing. JSON is written as words, and times to the second.
  */
 export function alignTables(text: string, width: number): string {
   const drawn: string[] = [];
@@ -64,7 +74,7 @@ export function alignTables(text: string, width: number): string {
     }
     if (cells.length > 1) table.push(cells);
     else if (!equalsLine.test(line))
-      drawn.push(drawLine(line, width).replace(/(?<=: )(better|worse)(?=: [+-]\d)/, paintVerdict));
+      drawn.push(drawLine(choicesInWords(line), width).replace(/(?<=: )(better|worse)(?=: [+-]\d)/, paintVerdict));
   }
   endTable();
   if (isCut) drawn.push(cutNote);
@@ -89,6 +99,9 @@ function drawTable(lines: readonly string[][], width: number): { text: string; i
   const [names, ...rows] = lines as [string[], ...string[][]];
   const columns = names.map((_, at) => columnOf(lines.map((cells) => cells[at] ?? '')));
   const whole = columns.map(({ cells }) => cells);
+  const isShortened = names.some(
+    (name, at) => shortenedColumn.test(name) && rows.every((cells) => cells[at]?.includes(ellipsis)),
+  );
   if (!narrowTo(columns, width)) {
     const records = rows.map((cells) =>
       drawRecord(
@@ -96,17 +109,24 @@ function drawTable(lines: readonly string[][], width: number): { text: string; i
         width,
       ),
     );
-    return { text: records.join('\n\n'), isCut: false };
+    return { text: records.join('\n\n'), isCut: isShortened };
   }
   const shown = columns.map((column) => column.cells.map((text) => cut(text, column.width)));
-  const [head, ...body] = lines.map((_, row) =>
+  const body = rows.map((_, row) =>
     columns
-      .map((column, at) => paintVerdicts(names[at]!, pad(shown[at]![row]!, column)))
+      .map((column, at) => paintVerdicts(names[at]!, pad(shown[at]![row + 1]!, column)))
       .join(gap)
       .trimEnd(),
   );
+  const heads = columns.map(({ cells: [name = ''], width: nameWidth }) => wrap(name, nameWidth));
+  const head = Array.from({ length: Math.max(...heads.map(({ length }) => length)) }, (_, row) =>
+    columns.map((column, at) => pad(heads[at]![row] ?? '', column)).join(gap),
+  );
   const isCut = shown.some((cells, at) => cells.some((text, row) => row > 0 && text !== whole[at]![row]));
-  return { text: [paint('bold', head!), ...body].join('\n'), isCut };
+  return {
+    text: [...head.map((line) => paint('bold', line.trimEnd())), ...body].join('\n'),
+    isCut: isCut || isShortened,
+  };
 }
 
 /** Draws lines of name and value. Long values are wrapped and keep their own lines; empty ones are left out. */
@@ -116,19 +136,24 @@ export function drawRecord(entries: readonly (readonly [name: string, value: unk
     .map(([name, value]) => [escapeInvisible(name), String(value)] as const);
   const nameWidth = Math.min(Math.max(0, ...shown.map(([name]) => widthOf(name))), Math.floor(width / 3));
   const valueWidth = Math.max(minWidth, width - nameWidth - gap.length);
-  const indent = `\n${' '.repeat(nameWidth)}${gap}`;
   return shown
-    .map(([name, value]) => {
+    .flatMap(([name, value]) => {
       const lines = value
         .split('\n')
-        .flatMap((line) =>
-          wrapAnsi(escapeInvisible(line.replaceAll('\t', gap)), valueWidth, { hard: true }).split('\n'),
-        );
-      const cutName = cut(name, nameWidth);
-      const shownLines = paintVerdicts(name, lines.join(indent));
-      return `${paint('bold', cutName)}${' '.repeat(nameWidth - widthOf(cutName))}${gap}${shownLines}`.trimEnd();
+        .flatMap((line) => wrap(escapeInvisible(line.replaceAll('\t', gap)), valueWidth))
+        .map((line) => paintVerdicts(name, line));
+      const names = wrap(name, nameWidth);
+      return Array.from({ length: Math.max(names.length, lines.length) }, (_, row) => {
+        const part = names[row] ?? '';
+        const space = ' '.repeat(nameWidth - widthOf(part));
+        return `${part && paint('bold', part)}${space}${gap}${lines[row] ?? ''}`.trimEnd();
+      });
     })
     .join('\n');
+}
+
+function wrap(text: string, width: number): string[] {
+  return wrapAnsi(text, width, { hard: true }).split('\n');
 }
 
 /** Colors better and worse in the cells of a column as the page of results does. */
@@ -159,14 +184,21 @@ export function widthOf(text: string): number {
 function columnOf([name = '', ...values]: string[]): Column {
   const cells = [name, ...values.map((value) => escapeInvisible(readable(name, value).replace(/\s+/g, ' ')))];
   const isNumeric = values.every((text) => /^(-?\d+(\.\d+)?)?$/.test(text));
-  return { cells, width: Math.max(...cells.map(widthOf)), isNumeric, isId: idColumn.test(name) };
+  const valueWidth = Math.max(0, ...cells.slice(1).map(widthOf));
+  return {
+    cells,
+    width: Math.max(widthOf(name), valueWidth),
+    least: wholeColumn.test(name) ? valueWidth : Math.min(valueWidth, minValueWidth),
+    isNumeric,
+    isId: idColumn.test(name),
+  };
 }
 
 /** Returns the text of a cell for people: a time to the second, and what is written in JSON as words. */
 function readable(name: string, text: string): string {
   if (timeColumn.test(name)) return toSeconds(text);
   if (name === 'judgements') return pairsInWords(text);
-  if (!/^["[{]/.test(text)) return text;
+  if (!/^["[{]/.test(text)) return choicesInWords(text);
   const value = parsed(text);
   return value === undefined ? text : wordsOf(value);
 }
@@ -176,6 +208,14 @@ function pairsInWords(text: string): string {
   return text.replaceAll(valuePair, (_, name: string, value: string, space = '') => {
     const [nameWords, words] = [name, value].map((part) => readable('', part));
     return `${nameWords}=${words}${space && ', '}`;
+  });
+}
+
+/** Returns a text with the choices of its fields as `--field` takes them. */
+function choicesInWords(text: string): string {
+  return text.replaceAll(choiceList, (all, list: string) => {
+    const choices = parsed(list);
+    return Array.isArray(choices) ? `(${escapeInvisible(choices.join('|'))}` : all;
   });
 }
 
@@ -201,7 +241,7 @@ function narrowTo(columns: Column[], width: number): boolean {
   const limited = columns.slice(1).filter(({ isId }) => !isId);
   const total = (limit: number): number =>
     columns.reduce(
-      (sum, column) => sum + gap.length + (limited.includes(column) ? Math.min(column.width, limit) : column.width),
+      (sum, column) => sum + gap.length + (limited.includes(column) ? narrowed(column, limit) : column.width),
       -gap.length,
     );
   if (total(width) > width && width < minTableWidth) return false;
@@ -211,12 +251,16 @@ function narrowTo(columns: Column[], width: number): boolean {
   let limit = Math.max(minWidth, width);
   while (limit > minWidth && total(limit) > width) limit -= 1;
   if (total(limit) > width) return false;
-  for (const column of limited) column.width = Math.min(column.width, limit);
+  for (const column of limited) column.width = narrowed(column, limit);
   for (const [at, column] of ids.entries()) {
     const wholeId = wholeIds[at]!;
     if (total(limit) - column.width + wholeId.width <= width) Object.assign(column, wholeId);
   }
   return true;
+}
+
+function narrowed({ width, least }: Column, limit: number): number {
+  return Math.min(width, Math.max(limit, least));
 }
 
 /** Cuts the beginning of ids, which those of a table often share, as far as their ends differ. */

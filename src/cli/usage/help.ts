@@ -39,10 +39,12 @@ export function styleHelp(program: Command): Command {
       commandUsage: (command) => asTyped(Help.prototype.commandUsage.call(new Help(), command)),
       visibleOptions(command) {
         const options = Help.prototype.visibleOptions.call(this, command);
-        return wantsWholeHelp()
+        // Without a width, the parser looks for the option that was meant.
+        return wantsWholeHelp() || this.helpWidth === undefined
           ? options
           : options.filter(({ helpGroupHeading }) => helpGroupHeading !== settingsHeading);
       },
+      argumentDescription: (argument) => withProgramName(Help.prototype.argumentDescription.call(new Help(), argument)),
       styleTitle: (text) => paint('bold', text),
       styleCommandText: (text) => paint('cyan', text),
       styleSubcommandText: (text) => paint('cyan', text),

@@ -4,7 +4,7 @@ import { alignTables, drawRecord, widthOf } from '../../../src/cli/terminal/alig
 import { drawProgress } from '../../../src/cli/terminal/progress.ts';
 
 const lines = (...texts: string[]): string => texts.join('\n');
-const cutNote = 'Values with … are cut to fit the width; --json shows them whole.';
+const cutNote = 'Values with … are cut; --json shows them whole.';
 
 describe('alignTables', () => {
   it('aligns text at the left and numbers at the right, and keeps the lines around a table', () => {
@@ -20,7 +20,7 @@ describe('alignTables', () => {
       lines(
         `a${' '.repeat(91)}b${' '.repeat(26)}c`,
         `${'y'.repeat(90)}  This is…l of Poland? xxx…  1`,
-        'Values with … are cut to fit the width; --json shows them whole.',
+        'Values with … are cut; --json shows them whole.',
       ),
     );
   });
@@ -79,6 +79,54 @@ describe('alignTables', () => {
       'id                                    call_id          answer',
       `019ab4f2-7c1e-7000-800a-000000000001  …a-000000000001  ${'Five days.'.repeat(6)}`,
     ]);
+  });
+
+  it('wraps names before it cuts values, so that names that begin alike stay different', () => {
+    const names = ['score answer_says_where_the_ward', 'score answer_says_where_the_physician'];
+    const text = lines(
+      `question\tanswer\t${names.join('\t')}`,
+      `${'q'.repeat(40)}\t${'a'.repeat(60)}\tpassed\tnot passed`,
+    );
+    expect(alignTables(text, 120)).toBe(
+      lines(
+        `question${' '.repeat(34)}answer${' '.repeat(20)}score answer_says_where_  score answer_says_where_`,
+        `${' '.repeat(68)}the_ward                  the_physician`,
+        `${'q'.repeat(40)}  ${'a'.repeat(23)}…  passed                    not passed`,
+        cutNote,
+      ),
+    );
+    expect(drawRecord([[names[0]!, 'passed']], 60)).toBe(lines('score answer_says_wh  passed', 'ere_the_ward'));
+  });
+
+  it('cuts no score, judgement or choice: a table that would need it is written as a list', () => {
+    const row = ['i'.repeat(90), 'root (heddle): helpful=true score=4; ben: helpful=false', 'a'.repeat(90)];
+    expect(alignTables(lines('id\tjudgements\tanswer', row.join('\t')), 120)).toBe(
+      lines(
+        `id          judgements                                                answer`,
+        `…iiiiiiiii  root (heddle): helpful=true, score=4; ben: helpful=false  ${'a'.repeat(49)}…`,
+        cutNote,
+      ),
+    );
+    const long = Array.from({ length: 9 }, (_, at) => `person${at}: helpful=true`).join('; ');
+    const drawn = alignTables(lines('id\tjudgements\tanswer', ['a', long, 'b'.repeat(40)].join('\t')), 160);
+    expect(drawn).toContain('\nanswer      bbbb');
+    expect(drawn).not.toContain('…');
+  });
+
+  it('writes the choices of fields as --field takes them', () => {
+    const choices = 'tone (one of ["kind","neu\\u001btral"]): How?; helpful (boolean)';
+    expect(alignTables(lines('id\tfields', `a\t${choices}`, `Fields: ${choices}.`), 120)).toBe(
+      lines(
+        'id  fields',
+        'a   tone (kind|neu\\u001btral): How?; helpful (boolean)',
+        'Fields: tone (kind|neu\\u001btral): How?; helpful (boolean).',
+      ),
+    );
+  });
+
+  it('says that outputs are shown without the beginning that they share', () => {
+    const text = lines('output of run 1\toutput of run 2', 'This is hedd…content: 150\tThis is hedd…content: 160');
+    for (const width of [40, 120]) expect(alignTables(text, width)).toContain(`\n${cutNote}`);
   });
 
   it('writes times to the second', () => {

@@ -1,5 +1,5 @@
 import { existsSync } from 'node:fs';
-import { basename, isAbsolute } from 'node:path';
+import { basename, isAbsolute, join } from 'node:path';
 import { clients, type McpClient, type SystemInfo } from '../../../client-setup/clients.ts';
 import { readConfig } from '../../../client-setup/config-file.ts';
 import { readMember } from '../../../client-setup/edit-config.ts';
@@ -14,7 +14,10 @@ import { type Finding, failure, ok, warning } from './finding.ts';
 import { requestOnce } from './request-once.ts';
 import { tryServer } from './try-server.ts';
 
-/** Checks for each client whether its entries of heddle work, as the client uses them, and whether a plugin starts heddle a second time. */
+/**
+ * Checks for each client whether its entries of heddle work, as the client uses them, those of projects included, and whether a
+ * plugin or another entry starts heddle a second time.
+ */
 export async function* checkClients({ values }: ResolvedSettings): AsyncGenerator<Finding> {
   const { home, environment } = invocation();
   const system: SystemInfo = { platform: process.platform, home, environment };
@@ -36,9 +39,9 @@ interface HeddleEntry {
   words: string[];
   url: string | undefined;
   env: Record<string, string>;
-  setup: string;
-  /** What to do if it does not work. */
+  /** What to do if it does not work, and how to remove it. */
   advice: string;
+  removal: string;
 }
 
 async function* checkClient(
@@ -51,42 +54,75 @@ async function* checkClient(
   const format = client.format ?? 'json';
   const plugin = client.plugin?.(system);
   const hasPlugin = plugin !== undefined && Boolean(memberOf(plugin.file, format, plugin.member));
-  const entries = entriesOf(name, path, memberOf(path, format, [client.servers]));
+  const entries = entriesOf(`in ${path}`, memberOf(path, format, [client.servers]), `heddle setup ${name}`);
+  const projectFile = client.projectFile && join(process.cwd(), client.projectFile);
+  if (projectFile && projectFile !== path) {
+    entries.push(...entriesOf(`in ${projectFile}`, memberOf(projectFile, format, [client.servers])));
+  }
+  // Claude Code keeps entries of projects in the file of the user too.
+  for (const folder of Object.keys(memberOf(path, format, ['projects']) ?? {})) {
+    const servers = memberOf(path, format, ['projects', folder, client.servers]);
+    entries.push(...entriesOf(`for ${folder} in ${path}`, servers));
+  }
   if (hasPlugin && entries.length === 0) yield ok('clients', `${client.title} starts heddle as a plugin`);
+  const working = new Map<string, string>();
   for (const entry of entries) {
+    const { place, advice, removal } = entry;
     const fault = await faultOf(entry, proxies);
+    const twin = hasPlugin ? 'as a plugin' : working.get(settingsKey(entry));
     if (fault !== undefined) {
-      yield failure('clients', `${client.title} cannot use heddle ${entry.place}: ${fault}`, entry.advice);
-    } else if (hasPlugin) {
-      const advice = `Keep the plugin and run \`${entry.setup} --remove\`, or remove the plugin in ${client.title}.`;
-      yield warning('clients', `${client.title} has heddle twice: as a plugin, and ${entry.place}`, advice);
-    } else yield ok('clients', `${client.title} has heddle ${entry.place}`);
+      const also = hasPlugin ? '; it starts heddle as a plugin too' : '';
+      const step = hasPlugin ? `Keep the plugin and ${removal}.` : advice;
+      yield failure('clients', `${client.title} cannot use heddle ${place}: ${fault}${also}`, step);
+    } else if (twin !== undefined) {
+      const step = hasPlugin
+        ? `Keep the plugin and ${removal}, or remove the plugin in ${client.title}.`
+        : `Keep the first and ${removal}.`;
+      yield warning('clients', `${client.title} has heddle twice: ${twin}, and ${place}`, step);
+    } else {
+      working.set(settingsKey(entry), place);
+      yield ok('clients', `${client.title} has heddle ${place}`);
+    }
   }
 }
 
-/** Returns the entries that are named heddle or start a program of this name. */
-function entriesOf(client: string, path: string, servers: unknown): HeddleEntry[] {
+/** Returns what tells entries apart that are meant to differ, such as by their profile. */
+function settingsKey({ words, url, env }: HeddleEntry): string {
+  return JSON.stringify([url, words.slice(words.findIndex(isProgram) + 1), env]);
+}
+
+function isProgram(word: string): boolean {
+  return /^heddle(\.js)?$/.test(basename(word));
+}
+
+/**
+ * Returns the entries that are named heddle or start a program of this name.
+ * @param file place of the entries. `setup` is the command that writes them, if there is one.
+ */
+function entriesOf(file: string, servers: unknown, setup?: string): HeddleEntry[] {
   return Object.entries(isJsonObject(servers) ? servers : {}).flatMap(([name, entry]) => {
     if (!isJsonObject(entry)) return [];
     const words = [entry.command, entry.args].flat().filter((word) => typeof word === 'string');
-    if (name !== 'heddle' && !words.some((word) => /^heddle(\.js)?$/.test(basename(word)))) return [];
+    if (name !== 'heddle' && !words.some(isProgram)) return [];
     const url = [entry.url, entry.httpUrl, entry.serverUrl].find((each) => typeof each === 'string');
     const env = Object.entries({
       ...(isJsonObject(entry.env) && entry.env),
       ...(isJsonObject(entry.environment) && entry.environment),
     });
-    const setup = `heddle setup ${client}${name === 'heddle' ? '' : ` --name ${name}`}`;
+    const command = setup && `${setup}${name === 'heddle' ? '' : ` --name ${name}`}`;
     return [
       {
-        place: name === 'heddle' ? `in ${path}` : `as "${name}" in ${path}`,
+        place: name === 'heddle' ? file : `as "${name}" ${file}`,
         words,
         url,
         env: Object.fromEntries(env.map(([variable, value]) => [variable, String(value)])),
-        setup,
         advice:
-          url === undefined
-            ? `Run \`${setup}\` again with settings that work.`
-            : `Start the server at this address, or run \`${setup} --url ADDRESS\`.`,
+          command === undefined
+            ? 'Correct this entry, or remove it.'
+            : url === undefined
+              ? `Run \`${command}\` again with settings that work.`
+              : `Start the server at this address, or run \`${command} --url ADDRESS\`.`,
+        removal: command === undefined ? 'remove this entry' : `run \`${command} --remove\``,
       },
     ];
   });

@@ -151,6 +151,9 @@ async function checkKeychain({ values, folders }: ResolvedSettings): Promise<Fin
   } catch (error) {
     if (!(error instanceof HeddleError)) throw error;
     if (isUsed) return [failure('keychain', error.message, hintForPeople(error))];
+    if (error.code === 'not_configured') {
+      return [ok('keychain', 'this machine has none, and this profile needs none')];
+    }
     return [ok('keychain', `${error.message} This profile does not use it.`)];
   }
 }

@@ -508,7 +508,8 @@ interface ShowOptions extends ReportOptions {
   open?: true;
 }
 
-function showResults(command: Command, args: Record<string, unknown>): Promise<void> {
+async function showResults(command: Command, args: Record<string, unknown>): Promise<void> {
+  await withTools(command, async (tools) => void (await runIdsOf(args, tools)));
   return showView(command, {
     uri: 'ui://heddle/evaluation',
     tool: 'read_evaluation',

@@ -1,5 +1,6 @@
 import { type Command, InvalidArgumentError } from 'commander';
 import { describeData } from '../../../core/database-url.ts';
+import { HeddleError } from '../../../core/errors.ts';
 import { isLoopbackHost } from '../../../core/http/loopback.ts';
 import { unknownProject } from '../../../records/require-project.ts';
 import { HostedBoard } from '../../../runtime/hosted-board/hosted-board.ts';
@@ -13,17 +14,20 @@ import {
   type RunningService,
   resetData,
   restoreService,
+  type Store,
   startService,
 } from '../../../service/start-service.ts';
 import { compactTable, escapeInvisible } from '../../../text/compact-table.ts';
+import { isNear, nearestSentence } from '../../../text/names.ts';
 import { pluralize } from '../../../text/page.ts';
+import { shellWord } from '../../../tools/definition/terminal-command.ts';
 import { dataFlags, storedDataOf, withStore } from '../../access/open-store.ts';
 import { logOf } from '../../access/runtime-options.ts';
 import { invocation, programName } from '../../invocation.ts';
 import { confirmChange } from '../../terminal/confirm-change.ts';
 import { addOutputOptions, isForPeople, type OutputForm } from '../../terminal/output-form.ts';
 import { printAligned, printJson, printLine } from '../../terminal/print.ts';
-import { UsageError } from '../../terminal/report-failure.ts';
+import { didYouMean, UsageError } from '../../terminal/report-failure.ts';
 import { paint } from '../../terminal/terminal.ts';
 import {
   addChangeFlags,
@@ -35,6 +39,7 @@ import {
 } from '../../usage/flags.ts';
 import { explain } from '../../usage/help.ts';
 import { addImportCommand } from '../import/import.ts';
+import { readRows } from '../import/read-rows.ts';
 import { defineCopy, runCopy } from './copy/copy.ts';
 import { readJsonFile } from './read-file.ts';
 
@@ -57,7 +62,7 @@ export function addService(program: Command): void {
   addImportCommand(service, 'heddle service import');
   addList(service);
   addPut(service, 'prompt', 'a JSON array of messages, or {"messages":[…]}');
-  addPut(service, 'dataset', 'a JSON array of rows, or one JSON object per line');
+  addPut(service, 'dataset', 'a JSON array of rows, one JSON object per line, or CSV');
   addCopy(service);
   addBackup(service);
   addRestore(service);
@@ -128,7 +133,11 @@ function addUser(service: Command): void {
   });
   addSecretOptions(command).action(async (name: string, projects: string[], options: GrantOptions & SecretOptions) => {
     const grants = grantsOf(projects, options);
-    const account = await withStore(command, (store) => store.addUser(name, grants));
+    const account = await withStore(command, async (store) => {
+      const added = await store.addUser(name, grants);
+      await warnOfMisspelled(grants, store);
+      return added;
+    });
     printSecrets({ ...account, projects: grants }, options, command);
   });
 }
@@ -206,7 +215,10 @@ function addGrantChange(service: Command, change: 'grant' | 'revoke', descriptio
   addChangeFlags(command, dataFlags).action(async (name: string, projects: string[], options: GrantOptions) => {
     const grants = grantsOf(projects, options);
     if (grants.length === 0) throw new UsageError('no project: name at least one, or pass --all-projects');
-    printAccount(name, await withStore(command, (store) => store[change](name, grants)));
+    await withStore(command, async (store) => {
+      printAccount(name, await store[change](name, grants));
+      if (change === 'grant') await warnOfMisspelled(grants, store);
+    });
   });
 }
 
@@ -247,7 +259,10 @@ function addInvite(service: Command): void {
     async (account: string, project: string, { queue, url }: { queue?: string; url?: string }) => {
       const { values } = settingsOf(command);
       const origin = url ?? (values.publicUrl ? new URL(values.publicUrl).origin : 'http://127.0.0.1:8787');
-      const { token, expires_at } = await withStore(command, (store) => store.invite({ account, project, queue }));
+      const { token, expires_at } = await withStore(command, async (store) => {
+        await requireContent(project, store);
+        return store.invite({ account, project, queue });
+      });
       printLine(`${origin}/board/login#invitation=${token}`);
       const until = expires_at.replace(/:\d\d\.\d+Z$/, ' UTC').replace('T', ' ');
       const data = describeData(storedDataOf(command));
@@ -256,6 +271,17 @@ function addInvite(service: Command): void {
       );
     },
   );
+}
+
+/** @throws HeddleError `not_found` with the nearest projects for one in which nothing is stored. */
+async function requireContent(project: string, store: Store): Promise<void> {
+  const known = await store.projects();
+  if (known.includes(project)) return;
+  throw new HeddleError({
+    code: 'not_found',
+    message: `Nobody was invited: there is no project ${project}.`,
+    hint: `${nearestSentence('projects', project, known)} For a new project, fill a queue first: \`heddle import FILE --project ${shellWord(project)}\`.`.trim(),
+  });
 }
 
 function addEndSessions(service: Command): void {
@@ -273,6 +299,16 @@ function addEndSessions(service: Command): void {
     const count = await withStore(command, (store) => store.endSessions(name));
     printLine(`${name ?? 'all accounts'}: ${pluralize(count, 'session')} ended`);
   });
+}
+
+/** Warns of granted projects in which nothing is stored and both of whose names are nearly those of another. Programs record into new ones. */
+async function warnOfMisspelled(grants: ProjectGrants, store: Store): Promise<void> {
+  const known = await store.projects();
+  for (const project of grants === 'all' ? [] : grants) {
+    const near = known.filter((other) => other.split('/').every((name, at) => isNear(project.split('/')[at]!, name)));
+    const meant = known.includes(project) ? '' : didYouMean(project, near);
+    if (meant) invocation().stderr.write(`heddle: nothing is stored in ${project} yet${meant}\n`);
+  }
 }
 
 function grantsOf(projects: string[], { allProjects }: GrantOptions): ProjectGrants {
@@ -303,7 +339,8 @@ function addPut(service: Command, kind: 'prompt' | 'dataset', form: string): voi
     page: 'docs/service.md#import-your-data',
   });
   addChangeFlags(command, [...dataFlags, 'project']).action(async (name: string, file: string) => {
-    const value = await readJsonFile(file);
+    const isCsv = kind === 'dataset' && /\.(csv|tsv)$/i.test(file);
+    const value = isCsv ? await readCsvRows(file) : await readJsonFile(file);
     // A file of one line is a valid JSON object and a dataset of one row.
     const content = kind === 'dataset' && !Array.isArray(value) ? [value] : value;
     const { reference, version_index } = await withStore(command, (store, { project }) =>
@@ -311,6 +348,12 @@ function addPut(service: Command, kind: 'prompt' | 'dataset', form: string): voi
     );
     printLine(`v${version_index} ${reference}`);
   });
+}
+
+async function readCsvRows(file: string): Promise<unknown[]> {
+  const rows: unknown[] = [];
+  for await (const { value } of readRows(file, { format: 'csv', isKnownRow: () => false })) rows.push(value);
+  return rows;
 }
 
 function addList(service: Command): void {
