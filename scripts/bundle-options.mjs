@@ -1,4 +1,5 @@
 import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { pagesPlugin } from './pages-plugin.mjs';
 
@@ -16,6 +17,18 @@ const schemasOnDemand = {
       const parts = readFileSync(path, 'utf8').split(/^preloadSchemas\(\);$/m);
       if (parts.length !== 2) throw new Error(`${path} has changed: it no longer calls preloadSchemas once`);
       return { contents: parts.join('') };
+    });
+  },
+};
+
+/** Takes of package.json only what src/core/version.ts reads. @type {import('esbuild').Plugin} */
+const manifestInPart = {
+  name: 'manifest-in-part',
+  setup({ onLoad }) {
+    onLoad({ filter: /[\\/]package\.json$/ }, ({ path }) => {
+      if (path !== join(root, 'package.json')) return undefined;
+      const { version, engines } = JSON.parse(readFileSync(path, 'utf8'));
+      return { contents: JSON.stringify({ version, engines }), loader: 'json' };
     });
   },
 };
@@ -41,7 +54,7 @@ export const bundleOptions = {
   minify: true,
   // Licences go into THIRD-PARTY-NOTICES.txt.
   legalComments: 'none',
-  plugins: [pagesPlugin, schemasOnDemand],
+  plugins: [pagesPlugin, schemasOnDemand, manifestInPart],
   logLevel: 'warning',
   metafile: true,
 };

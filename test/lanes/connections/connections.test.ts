@@ -67,9 +67,9 @@ describe('a connection to the service', () => {
     };
     for (const tool of tools) {
       connections = 0;
-      // A prompt by its name would be looked up first, which is repeatable.
-      const prompt = tool === 'run_inference' && { prompt: 'weave:///demo/support/object/triage:latest' };
-      const outcome = await server.call(tool, { ...exampleFor(tool), ...prompt });
+      // A stored prompt would be looked up first, which is repeatable.
+      const inference = { model: 'heddle/echo', messages: [{ role: 'user', content: 'Hi' }] };
+      const outcome = await server.call(tool, tool === 'run_inference' ? inference : exampleFor(tool));
       // The others that are not repeatable first look up what they name.
       expect([tool, outcome.code, connections]).toEqual([tool, 'network', sendsAtOnce.includes(tool) ? 1 : 3]);
     }

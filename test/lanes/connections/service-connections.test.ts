@@ -5,9 +5,9 @@ import { expect, it, onTestFinished } from 'vitest';
 import { temporaryFile } from '../../support/embedded-service.ts';
 import { startServiceProcess } from '../../support/service-process.ts';
 
-it('a hundred idle connections to a service with 64 descriptors keep nobody out', async () => {
+it('a hundred idle connections to a service with 80 descriptors keep nobody out', async () => {
   const node = temporaryFile('node.sh');
-  writeFileSync(node, `#!/bin/sh\nulimit -n 64\nexec ${process.execPath} "$@"\n`, { mode: 0o700 });
+  writeFileSync(node, `#!/bin/sh\nulimit -n 80\nexec ${process.execPath} "$@"\n`, { mode: 0o700 });
   const { url } = await startServiceProcess({}, [], node);
   const idle: Socket[] = [];
   onTestFinished(() => {
