@@ -34,7 +34,7 @@ export function errorDetails(error: z.ZodError, root: string): ErrorDetail[] {
   });
 }
 
-/** What the sizes of values count; those of numbers count nothing. */
+/** The units of the sizes of texts and lists; other limits have none. */
 const sizeUnits = new Map([
   ['string', 'characters'],
   ['array', 'entries'],

@@ -45,7 +45,7 @@ export interface RuntimeOptions {
   log: Log;
   /** Receives the secrets and is not cleared by `close`. By default the runtime creates its own. */
   redactor?: Redactor;
-  /** What users type before a command in their terminal; by default `heddle`, its name where it is installed. */
+  /** The program as users type it in their terminal; `heddle` by default. */
   program?: string;
   /** Lets the board of this process act as any account of the embedded service; see `ServiceOptions`. */
   boardKey?: string | undefined;

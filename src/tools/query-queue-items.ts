@@ -55,7 +55,7 @@ const input = z.strictObject({
 
 const output = z.object({
   items: z.array(z.record(z.string(), z.unknown())),
-  common: z.record(z.string(), z.unknown()).optional().describe('Members of each item that has no other.'),
+  common: z.record(z.string(), z.unknown()).optional().describe('Members of each item, unless it has its own.'),
   ...pageMembers,
   state_counts: z.record(z.string(), z.int()).describe('Number of items on this page by annotation_state.'),
   as_of: z

@@ -63,7 +63,7 @@ const output = z.object({
     ),
   fields: fieldSummaries,
   can_write: z.boolean().describe('False where this server offers no tool that judges.'),
-  filter: reviewFilter.optional().describe('Absent without limit if it is long.'),
+  filter: reviewFilter.optional().describe('Left out if it is long and no limit is given.'),
   items: z
     .array(
       z.object({

@@ -22,16 +22,21 @@ const pairsLine = /^same in every row: /;
 const equalsLine = /^columns equal to another: /;
 /** A column that says nothing to people. */
 const versionColumn = 'guidelines_version';
-/** A name and a value, which are JSON where they could be read as more, and the space before the next pair. */
-const valuePair = /("(?:[^"\\]|\\.)*"|[^\s=";]+)=("(?:[^"\\]|\\.)*"|[{[].*?[}\]](?= \S+=|;|$)|[^\s;]*)( (?=\S))?/g;
+/**
+ * What may stand at a place of a line of pairs: a name or what separates it, a value that is no list or object, and a part of those.
+ * A string that is not closed goes on to the end, so that nothing is searched twice.
+ */
+const name = /"(?:[^"\\]|\\.?)*(?:"|$)|[^\s=";]+|[\s;=]/sy;
+const plainValue = /"(?:[^"\\]|\\.?)*(?:"|$)|[^\s;]*/sy;
+const jsonPart = /"(?:[^"\\]|\\.?)*(?:"|$)|[{}[\]]|[^"{}[\]]+/sy;
 /** Columns that say of runs which is better. */
 const verdictColumn = /^(verdict|changes)$/;
 /** Columns that say what people and scorers found, and what they may choose: their values are never cut. */
 const wholeColumn = /^(score .+|scorer|result|run \d+|verdict|changes|judgements|gold|fields)$/;
 /** Columns whose values lack the beginning that they share, which the tool has cut. */
 const shortenedColumn = /^output of run \d+$/;
-/** The choices of a field, as the tools list them for models. */
-const choiceList = /\(one of (\["(?:[^"\\]|\\.)*"(?:,"(?:[^"\\]|\\.)*")*\])/g;
+/** What the tools write before the choices of a field, a list in JSON. */
+const beforeChoices = '(one of ';
 const ellipsis = '…';
 const cutNote = 'Values with … are cut; --json shows them whole.';
 
@@ -205,18 +210,52 @@ function readable(name: string, text: string): string {
 
 /** Returns pairs of name and value, which a tool quotes like JSON, as words with commas between them. */
 function pairsInWords(text: string): string {
-  return text.replaceAll(valuePair, (_, name: string, value: string, space = '') => {
-    const [nameWords, words] = [name, value].map((part) => readable('', part));
-    return `${nameWords}=${words}${space && ', '}`;
-  });
+  let words = '';
+  for (let at = 0; at < text.length; ) {
+    const afterName = endOf(name, text, at);
+    const part = text.slice(at, afterName);
+    const isPair = text[afterName] === '=' && /[^\s;=]/.test(part[0]!);
+    words += isPair ? readable('', part) : part;
+    at = afterName;
+    if (!isPair) continue;
+    const end = /[{[]/.test(text[at + 1] ?? '') ? endOfJson(text, at + 1) : endOf(plainValue, text, at + 1);
+    words += `=${readable('', text.slice(at + 1, end))}`;
+    at = end;
+    if (text[at] === ' ' && /\S/.test(text[at + 1] ?? '')) words += ',';
+  }
+  return words;
 }
 
 /** Returns a text with the choices of its fields as `--field` takes them. */
 function choicesInWords(text: string): string {
-  return text.replaceAll(choiceList, (all, list: string) => {
-    const choices = parsed(list);
-    return Array.isArray(choices) ? `(${escapeInvisible(choices.join('|'))}` : all;
-  });
+  const [before, ...parts] = text.split(`${beforeChoices}[`);
+  return parts.reduce((words, part) => {
+    const list = `[${part}`;
+    const end = endOfJson(list, 0);
+    const choices = parsed(list.slice(0, end));
+    return Array.isArray(choices)
+      ? `${words}(${escapeInvisible(choices.join('|'))}${list.slice(end)}`
+      : `${words}${beforeChoices}${list}`;
+  }, before!);
+}
+
+/** Returns the place after what a sticky expression finds at a place of a text. */
+function endOf(expression: RegExp, text: string, at: number): number {
+  expression.lastIndex = at;
+  return at + (expression.exec(text)?.[0].length ?? 0);
+}
+
+/** Returns the place after the list or object in JSON that begins at a place of a text; the end of the text if it is not closed. */
+function endOfJson(text: string, start: number): number {
+  let depth = 0;
+  for (let at = start; at < text.length; ) {
+    const end = endOf(jsonPart, text, at);
+    if (/[{[]/.test(text[at]!)) depth += 1;
+    if (/[}\]]/.test(text[at]!)) depth -= 1;
+    at = end;
+    if (depth === 0) return at;
+  }
+  return text.length;
 }
 
 function parsed(json: string): unknown {

@@ -115,7 +115,7 @@ export function unpricedIn(summary: unknown): string[] {
   return unpricedOf(usageIn(summary));
 }
 
-/** What a call used of a model. */
+/** The tokens of one model in a call, and their cost in USD if it is known. */
 interface ModelUsage {
   model: string;
   tokens: number;

@@ -73,7 +73,7 @@ export interface Update {
   meanwhile?: string;
   /** The judgements of this client that a change by the user contradicts. */
   stays: Judgement[];
-  /** What stays of what is taken back, each by its kind: of the user if the client takes back, of the client if the user does. */
+  /** One entry for each judgement or note that stays because the other side gave it: the user or this client, whichever does not ask. */
   ofOther: ('judgement' | 'note')[];
   /** True if taking judgements back opens the item again for its account, which has completed it. */
   reopens?: boolean;

@@ -1,4 +1,4 @@
-/** What a command in the user's terminal needs to work on the same data as this process. */
+/** The program and the flags with which a command in the user's terminal works on the data of this process. */
 export interface TerminalAccess {
   /** The program as the user types it: `heddle` if it is installed. */
   program: string;

@@ -181,6 +181,13 @@ describe('alignTables', () => {
     );
   });
 
+  it('writes what is not closed as it is', () => {
+    const text = lines('same in every row: a={"b c" d="e\\" f', 'id\tfields', 'x\ttone (one of ["a","b)');
+    expect(alignTables(text, 100)).toBe(
+      lines('For all of them: a={"b c" d="e\\" f', 'id  fields', 'x   tone (one of ["a","b)'),
+    );
+  });
+
   it('leaves out versions of guidelines and which columns are equal', () => {
     const text = lines(
       'same in every row: total=20 guidelines_version=b7622474',

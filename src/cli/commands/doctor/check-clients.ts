@@ -39,8 +39,9 @@ interface HeddleEntry {
   words: string[];
   url: string | undefined;
   env: Record<string, string>;
-  /** What to do if it does not work, and how to remove it. */
+  /** What to do if the entry does not work. */
   advice: string;
+  /** How to remove the entry, to go on after "and". */
   removal: string;
 }
 
