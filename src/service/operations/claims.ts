@@ -42,7 +42,8 @@ export const claimQueueItems: OperationHandler<'claimQueueItems'> = async (
 ) => {
   const queue = { project_id: body.project_id, queue_id: path.queue_id };
   const conditions = await conditionsFor(database, queue, { filter: body.filter, account, budget });
-  return database.write(async (transaction) => {
+  // Every claim reads which items the others have taken.
+  return database.writeInTurn(async (transaction) => {
     const claimant = await claimantOf(transaction, path.queue_id, body, account);
     const released = body.release?.length ? await releaseItems(transaction, body.release, claimant) : undefined;
     const own = await ownClaims(transaction, claimant);

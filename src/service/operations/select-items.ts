@@ -170,10 +170,12 @@ export function selectItems(transaction: Transaction, { project_id, queue_id }: 
   if (annotation_states?.length) items = items.where('annotation_state', 'in', [...new Set(annotation_states)]);
   if (ids?.length) {
     const named = database.textsOf(JSON.stringify(ids));
-    // SQLite would look for neither items nor calls in their index if each item could match by either.
-    items = items.where(sql<boolean>`call_id in (select * from ${named} as named union all
+    // SQLite would look for neither items nor calls in their index if each item could match by either. PostgreSQL would search the
+    // named ones again for each item of a queue that is so new that it has no statistics of it.
+    items = items.where(sql<boolean>`call_id in (with named_calls as materialized (
+      select * from ${named} as named union all
       select call_id from queue_items where id in ${named}
-      and project_id || '' = ${project_id} and queue_id || '' = ${queue_id})`);
+      and project_id || '' = ${project_id} and queue_id || '' = ${queue_id}) select * from named_calls)`);
   }
   if (call_ids?.length) items = items.where('call_id', 'in', call_ids);
   if (filter.unfinished_by_me) items = items.where((builder) => builder.not(isFinishedBy(account, builder)));

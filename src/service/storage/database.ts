@@ -53,7 +53,7 @@ export interface TextIndex {
   find(project_id: string, patterns: readonly TextPattern[], maxCalls: number): Promise<string[] | undefined>;
 }
 
-/** The embedded service's database. All access goes through one of two transactions, whose work may run more than once. */
+/** The embedded service's database. All access goes through one of these transactions, whose work may run more than once. */
 export interface Database {
   /** True if nothing else runs in this process during a statement. */
   readonly blocksEventLoop: boolean;
@@ -67,6 +67,8 @@ export interface Database {
   read<T>(work: (transaction: Transaction) => Promise<T>): Promise<T>;
   /** Runs work in a serializable transaction, which is on disk when the promise resolves. */
   write<T>(work: (transaction: Transaction) => Promise<T>): Promise<T>;
+  /** Does the same, but one after another in all processes: for work that would fail and be repeated beside its like. */
+  writeInTurn<T>(work: (transaction: Transaction) => Promise<T>): Promise<T>;
   /** Returns the faults that the database engine finds in its data; an empty list if there are none. */
   integrityCheck(): Promise<string[]>;
   close(): Promise<void>;

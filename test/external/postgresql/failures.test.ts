@@ -1,6 +1,7 @@
 import { sql } from 'kysely';
 import { afterAll, describe, expect, it, onTestFinished } from 'vitest';
 import { startService } from '../../../src/service/start-service.ts';
+import type { Database, Transaction } from '../../../src/service/storage/database.ts';
 import { openDatabase } from '../../../src/service/storage/open-database.ts';
 import { account, execute, TestService, withStore } from '../../support/embedded-service.ts';
 import { Cluster } from '../../support/postgres-cluster.ts';
@@ -22,6 +23,20 @@ async function serve(data: string): Promise<TestService> {
   onTestFinished(() => running.close());
   return new TestService(running, data);
 }
+
+/** Opens a database as ten processes would. */
+async function openTenTimes(data: string): Promise<Database[]> {
+  const processes: Database[] = [];
+  for (let n = 0; n < 10; n += 1) processes.push(await openDatabase(data));
+  onTestFinished(async () => void (await Promise.all(processes.map((open) => open.close()))));
+  return processes;
+}
+
+const countDeleted = (transaction: Transaction) =>
+  transaction
+    .selectFrom('deleted_calls')
+    .select(({ fn }) => fn.countAll<string>().as('count'))
+    .executeTakeFirstOrThrow();
 
 const version = (description: string) => ({ name: 'e', dataset: 'x:///d', description });
 const schema = (url: string, path: string) => `${url}?options=${encodeURIComponent(`-c search_path=${path}`)}`;
@@ -70,6 +85,45 @@ describe('the embedded service on PostgreSQL', () => {
     expect(await open.read(async () => 'read')).toBe('read');
     release();
     await Promise.all(writes);
+  });
+
+  it('repeats changes of ten processes that conflict once each, one after another', async () => {
+    const processes = await openTenTimes(await database());
+    let waiting = processes.length;
+    let proceed = (): void => {};
+    const allHaveRead = new Promise<void>((resolve) => {
+      proceed = resolve;
+    });
+    let attempts = 0;
+    await Promise.all(
+      processes.map((open) =>
+        open.write(async (transaction) => {
+          attempts += 1;
+          const { count } = await countDeleted(transaction);
+          if (--waiting === 0) proceed();
+          await allHaveRead;
+          await transaction.insertInto('deleted_calls').values({ project_id: 'p/q', id: count }).execute();
+        }),
+      ),
+    );
+    expect(await processes[0]!.read(countDeleted)).toEqual({ count: '10' });
+    // One of the first ten succeeds.
+    expect(attempts).toBe(19);
+  });
+
+  it('runs work in turn once, whatever ten processes do at the same time', async () => {
+    const processes = await openTenTimes(await database());
+    const counts: string[] = [];
+    await Promise.all(
+      processes.map((open) =>
+        open.writeInTurn(async (transaction) => {
+          const { count } = await countDeleted(transaction);
+          counts.push(count);
+          await transaction.insertInto('deleted_calls').values({ project_id: 'p/q', id: count }).execute();
+        }),
+      ),
+    );
+    expect(counts).toEqual(['0', '1', '2', '3', '4', '5', '6', '7', '8', '9']);
   });
 
   it('gives up on a server that accepts connections but never responds', async () => {

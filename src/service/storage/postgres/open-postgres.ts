@@ -22,6 +22,8 @@ const settings = `
 const beginRead = `start transaction isolation level repeatable read read only; ${settings}`;
 /** A migration waits for changes that have begun, and others wait for it. The lock comes before the snapshot, which then shows the migration. */
 const beginWrite = `start transaction isolation level serializable; ${settings}; lock table schema_version in row share mode`;
+/** Waits for the same of every process, and for migrations, but for no other write. The snapshot then shows what they changed. */
+const beginWriteInTurn = beginWrite.replace('row share', 'share update exclusive');
 /**
  * Writes to the log of the database, so that the commit of a change that is already there waits for a synchronous standby
  * too. Otherwise, the repetition of a change that only the primary has would be acknowledged.
@@ -52,9 +54,17 @@ const postgresEngine: Engine = {
 export async function openPostgres(url: string): Promise<Database> {
   const db = openPool(url);
   const conflicting = new SerialQueue();
+  const inTurn = new SerialQueue();
   const lanes = Array.from({ length: maxWrites }, () => new SerialQueue());
   const emptiestLane = (): SerialQueue => lanes.reduce((best, lane) => (lane.size < best.size ? lane : best));
-  let begin = beginWrite;
+  let afterBegin = '';
+  const attempt = <T>(begin: string, work: (transaction: Transaction) => Promise<T>): Promise<T> =>
+    emptiestLane().run(() =>
+      runTransaction(db, begin + afterBegin, (transaction) => withCurrentSchema(transaction, postgresEngine, work)),
+    );
+  // The time in the queue of this process does not count towards the time limit of the repetitions.
+  const attemptInTurn = <T>(queue: SerialQueue, work: (transaction: Transaction) => Promise<T>): Promise<T> =>
+    queue.run(() => retryWhile(isConflict, () => attempt(beginWriteInTurn, work)));
   const read: Database['read'] = (work) => retryWhile(isConflict, () => runTransaction(db, beginRead, work));
   const database: Database = {
     blocksEventLoop: false,
@@ -63,29 +73,25 @@ export async function openPostgres(url: string): Promise<Database> {
     textIndex: postgresTextIndex(db, read),
     textsOf: (json) => sql`(select json_array_elements_text(${json}::json))`,
     read,
-    // Repeats conflicting writes one after another; repeated all at once, they would keep conflicting. The time in the queue
-    // does not count towards the time limit of the repetitions.
+    // Repeats conflicting writes of all processes one after another; repeated all at once, they would keep conflicting.
     write: async (work) => {
-      const attempt = () =>
-        emptiestLane().run(() =>
-          runTransaction(db, begin, (transaction) => withCurrentSchema(transaction, postgresEngine, work)),
-        );
       if (conflicting.size === 0) {
         try {
-          return await attempt();
+          return await attempt(beginWrite, work);
         } catch (error) {
           if (!isConflict(error)) throw error;
         }
       }
-      return conflicting.run(() => retryWhile(isConflict, attempt));
+      return attemptInTurn(conflicting, work);
     },
+    writeInTurn: (work) => attemptInTurn(inTurn, work),
     integrityCheck: () => database.read(findFaults),
     close: () => db.destroy(),
   };
   try {
     const schema = await database.read((transaction) => schemaOf(transaction, postgresEngine));
     if (schema !== 'current') await prepareTables(db);
-    if (await database.read(mayWriteToLog)) begin = `${beginWrite}; ${writeToLog}`;
+    if (await database.read(mayWriteToLog)) afterBegin = `; ${writeToLog}`;
   } catch (error) {
     await db.destroy();
     throw error;

@@ -56,6 +56,8 @@ export async function openSqlite(file: string): Promise<Database> {
       textsOf: (json) => sql`(select value from json_each(${json}))`,
       read,
       write,
+      // Writes of all processes are one after another already.
+      writeInTurn: write,
       integrityCheck: () => retryWhileBusy(() => integrityCheck(writer)),
       close: async () => {
         await memberIndexes.finished();
