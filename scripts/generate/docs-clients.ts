@@ -14,7 +14,7 @@ function observations(): Observation[] {
 
 const forms = { text: 'text', structured: 'structured', both: 'both' };
 const yes = (value: boolean): string => (value ? 'yes' : '');
-const programs = ['Claude Code', 'Codex', 'Gemini CLI', 'opencode'];
+const programs = ['Claude Code', 'Codex', 'Gemini CLI', 'GitHub Copilot CLI', 'opencode'];
 
 function results(list: Observation[]): string {
   return table(
@@ -71,6 +71,7 @@ ${results(seen)}
 - Every client shows the whole error of a call, with the next step.
 - Codex shows the first 247 characters of the instructions until its model searches. The libraries leave it to the program
   to pass them on.
+- GitHub Copilot CLI ran without an account, on a model of another provider (\`COPILOT_PROVIDER_BASE_URL\`).
 - Mastra closes every map for models of OpenAI (\`judgements\`, \`template_vars\`, \`rows\`), so that such a model can read but not
   judge. Models of Google get the maps.
 - LlamaIndex for TypeScript is no longer maintained by its makers.

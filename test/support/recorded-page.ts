@@ -7,8 +7,8 @@ import { blocksOf } from './markdown-blocks.ts';
 import { pattern, Shell, transcript } from './shell.ts';
 
 /**
- * Does what a page about recording shows: writes the files of its blocks `js KIND FILE` and types the commands of its blocks
- * `console KIND` into a shell.
+ * Does what a page about recording shows, after the blocks `console recorder` of docs/recording.md: writes the files of its blocks
+ * `LANGUAGE KIND FILE` and types the commands of its blocks `console KIND` into a shell.
  * @param npmInstall the arguments with which the page calls npm; it is refused other ones.
  * @param packages the paths of the installed packages by their names.
  * @returns the number of commands that were run.
@@ -35,9 +35,12 @@ export async function followPage(
   onTestFinished(() => shell.end());
   const port = `${await freePort()}`;
   let commands = 0;
-  for (const { info, text } of blocksOf(page)) {
-    const [language, blockKind, file] = info.split(' ');
-    if (blockKind !== kind) continue;
+  const blocks = [
+    ...blocksOf('docs/recording.md').filter(({ info }) => info === 'console recorder'),
+    ...blocksOf(page).filter(({ info }) => info.split(' ')[1] === kind),
+  ];
+  for (const { info, text } of blocks) {
+    const [language, , file] = info.split(' ');
     if (file) writeFileSync(join(home, file), text.replaceAll('8787', port));
     if (language !== 'console') continue;
     for (const { command: typed, output: expected } of transcript(text)) {

@@ -42,12 +42,15 @@ export async function startServiceBalancer(servers: [string, string]): Promise<N
   ]);
 }
 
-/** Starts nginx with deploy/nginx/heddle-board.conf in front of a service with the board. It speaks TLS only. */
-export async function startBoardProxy(server: string, port: number): Promise<Nginx> {
-  return start('heddle-board.conf', `https://localhost:${port}`, (folder) => [
+/** Starts nginx with deploy/nginx/heddle-board.conf in front of a service with the board. `plainOrigin` is that without TLS. */
+export async function startBoardProxy(server: string, port: number): Promise<Nginx & { plainOrigin: string }> {
+  const plainPort = await freePort();
+  const nginx = await start('heddle-board.conf', `https://localhost:${port}`, (folder) => [
     ...ownCertificate(folder, port),
+    ['listen 80;', `listen 127.0.0.1:${plainPort};`],
     ['127.0.0.1:8787', new URL(server).host],
   ]);
+  return { ...nginx, plainOrigin: `http://localhost:${plainPort}` };
 }
 
 /** Starts nginx with deploy/nginx/heddle-programs.conf in front of a service. It speaks TLS only. */

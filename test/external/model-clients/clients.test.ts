@@ -9,6 +9,7 @@ describe.each([
   ['codex', clients.codex],
   ['gemini-cli', clients.geminiCli],
   ['opencode', clients.opencode],
+  ['copilot-cli', clients.copilotCli],
   ['ai-sdk', clients.aiSdk],
   ['google-genai', clients.googleGenai],
   ['langchain', clients.langChain],

@@ -192,6 +192,28 @@ export const opencode: ModelClient = {
   },
 };
 
+export const copilotCli: ModelClient = {
+  ...program('GitHub Copilot CLI', '@github/copilot-linux-x64', 'copilot', true),
+  protocol: openaiChat('heddle-'),
+  configure({ home, api, server }) {
+    const folder = join(home, '.copilot');
+    mkdirSync(folder, { recursive: true });
+    const heddle = { type: 'local', ...server, tools: ['*'] };
+    writeFileSync(join(folder, 'mcp-config.json'), JSON.stringify({ mcpServers: { heddle } }));
+    return {
+      args: ['--prompt', prompt, '--allow-all-tools'],
+      environment: {
+        COPILOT_HOME: folder,
+        COPILOT_MODEL: 'recording',
+        // Without an account it takes the model of any provider.
+        COPILOT_OFFLINE: 'true',
+        COPILOT_PROVIDER_API_KEY: 'dummy',
+        COPILOT_PROVIDER_BASE_URL: `${api.url}/v1`,
+      },
+    };
+  },
+};
+
 // Most of the libraries need Node 22.
 const node = newNode();
 

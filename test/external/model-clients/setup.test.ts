@@ -9,6 +9,7 @@ import {
   claudeCode,
   claudeEnvironment,
   codex,
+  copilotCli,
   geminiCli,
   type ModelClient,
   opencode,
@@ -51,6 +52,7 @@ describe.each([
   ['codex', codex, [/^heddle +\S+ .* enabled /m, /^over-http .* HEDDLE_HTTP_TOKEN .* Bearer token/m]],
   ['gemini-cli', geminiCli, [/^. heddle: .* - Connected$/m, /^. over-http: .* - Connected$/m]],
   ['opencode', opencode, [/✓ heddle .*connected/, /✓ over-http .*connected/]],
+  ['copilot-cli', copilotCli, [/^ {2}heddle \(local\)$/m, /^ {2}over-http \(http\)$/m]],
 ])('the entries of heddle setup %s', (name, client, lines) => {
   it.skipIf(!client.program)('are read by the client, over stdio and over HTTP with a token', async () => {
     const { url } = await startHttp([], { HEDDLE_HTTP_TOKEN: token });

@@ -13,7 +13,7 @@ describe.skipIf(!hasNginx || !hasChromium)('deploy/nginx/heddle-board.conf', () 
     const port = await freePort();
     const publicUrl = `https://localhost:${port}`;
     const service = await startServiceCommand(environment, ['--board', '--public-url', publicUrl]);
-    const { origin } = await startBoardProxy(service.url, port);
+    const { origin, plainOrigin } = await startBoardProxy(service.url, port);
     const browser = await startChromium();
     await Promise.all(
       ['ann', 'ben', 'cleo'].map(async (name) => {
@@ -44,6 +44,8 @@ describe.skipIf(!hasNginx || !hasChromium)('deploy/nginx/heddle-board.conf', () 
     expect(judges).toEqual(expect.arrayContaining(['ann', 'ben', 'cleo']));
     const fetch = trustingFetch();
     expect((await fetch(`${origin}/`)).url).toBe(`${origin}/board/`);
+    const plain = await fetch(`${plainOrigin}/board/login`, { redirect: 'manual' });
+    expect([plain.status, plain.headers.get('location')]).toEqual([301, 'https://localhost/board/login']);
     for (const path of ['/health', '/projects', '/openapi.json', '/boards']) {
       expect([path, (await fetch(`${origin}${path}`)).status]).toEqual([path, 404]);
     }

@@ -10,6 +10,6 @@ describe.skipIf(!hasWeaveSdk)('recording with npm weave', () => {
       npmInstall: 'install weave@0.11.1',
       packages: { weave: installedPath('weave-sdk', 'weave')! },
     });
-    expect(commands).toBe(12);
+    expect(commands).toBe(14);
   });
 });

@@ -102,7 +102,7 @@ const kinds: [RegExp, string][] = [
   [/^text demo$/, 'demo'],
   [/^text$/, 'text'],
   // Run by the suite of that name, or by opentelemetry.test.ts of this lane.
-  [/^(js|sh) traces$|^console (weave|otel)$|^(js|sh) (weave|otel) \S+$/, 'suite'],
+  [/^(js|sh) traces$|^console (recorder|weave|otel)$|^(js|py|sh) (weave|otel) \S+$/, 'suite'],
 ];
 const kindOf = ({ info }: Block): string | undefined => kinds.find(([form]) => form.test(info))?.[1];
 
