@@ -1,5 +1,4 @@
 import type { ServiceClient } from '../client/service-client.ts';
-import { withFallback } from '../client/with-fallback.ts';
 import { parseReference } from '../contract/references.ts';
 import { HeddleError } from '../core/errors.ts';
 import { nearestSentence, shortName } from '../text/names.ts';
@@ -28,16 +27,12 @@ export async function requireMatchable(
   const ofOperation = { ...query, ...callsQuery({ op_name: opName }), limit: 1 };
   if ((await service.call('queryCalls', { body: ofOperation })).length > 0) return;
   const { matching } = await selectCalls({ include_evaluations }, project_id, service);
-  const names = await withFallback(
-    async () => {
-      const totals = await service.call('callTotals', { body: { project_id, ...matching } });
-      return totals.operations.map(({ operation }) => operation);
-    },
-    async () => {
-      const newest = await service.call('queryCalls', { body: { ...query, ...matching, limit: maxCandidates } });
-      return newest.map(({ op_name }) => operationName(op_name ?? ''));
-    },
-  );
+  const totals = await service.call('callTotals', { body: { project_id, ...matching } }).catch(() => undefined);
+  const newest = totals
+    ? []
+    : await service.call('queryCalls', { body: { ...query, ...matching, limit: maxCandidates } });
+  const names =
+    totals?.operations.map(({ operation }) => operation) ?? newest.map(({ op_name }) => operationName(op_name ?? ''));
   if (names.length === 0) return requireProject(project_id, service);
   throw new HeddleError({
     code: 'not_found',

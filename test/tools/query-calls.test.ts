@@ -261,17 +261,6 @@ describe('query_calls', () => {
     });
   });
 
-  it('reports why the operations could not be read, instead of looking through the newest calls', async () => {
-    const service = await startRecordedService();
-    const { respond } = service;
-    service.respond = (request) =>
-      request.path === '/calls/totals' ? sendResponse(request, 403, { reason: 'Forbidden' }) : respond(request);
-    const { call } = await connectClient(service.environmentOf('ada'));
-    const { error } = await call('query_calls', { filter: { op_name: 'anser' } });
-    expect(error).toMatchObject({ code: 'forbidden' });
-    expect(service.bodiesOf('/calls/stream_query').map(({ limit }) => limit)).not.toContain(1000);
-  });
-
   it.each([
     ['latency_ms', 'No call has a member "latency_ms".', 'summary.weave.latency_ms'],
     ['inputs.scor', 'No matching call has a value at "inputs.scor".', 'inputs.score'],
