@@ -51,12 +51,15 @@ export async function storeCalibration(shown: Calibration, project_id: string, s
 
 /** Returns what a reader needs to know of a judge, like `κ 0.71 (0.58 to 0.82), n 84`. */
 export function judgeSentence(figures: CalibrationFigures): string {
-  const { n, kappa, kappa_interval, weighted_kappa, weighted_kappa_interval, no_kappa, percent } = figures;
+  const { n, kappa, kappa_interval, quadratic_weighted_kappa, quadratic_weighted_kappa_interval, no_kappa, percent } =
+    figures;
   const [value, interval] =
-    weighted_kappa === undefined ? [kappa, kappa_interval] : [weighted_kappa, weighted_kappa_interval];
+    quadratic_weighted_kappa === undefined
+      ? [kappa, kappa_interval]
+      : [quadratic_weighted_kappa, quadratic_weighted_kappa_interval];
   if (value === undefined) return `${percent}% agree, κ undefined because ${no_kappa}, n ${n}`;
   const bounds = interval === undefined ? '' : ` (${interval.map((bound) => rounded(bound, 2)).join(' to ')})`;
-  return `${weighted_kappa === undefined ? '' : 'weighted '}κ ${rounded(value, 2)}${bounds}, n ${n}`;
+  return `${quadratic_weighted_kappa === undefined ? '' : 'quadratic-weighted '}κ ${rounded(value, 2)}${bounds}, n ${n}`;
 }
 
 /**

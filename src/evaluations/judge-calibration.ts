@@ -1,9 +1,9 @@
 import { createHash } from 'node:crypto';
 import * as z from 'zod';
 import { isJsonObject } from '../core/json/json-object.ts';
-import { agreementFigures, roundedKappa } from '../core/statistics/agreement.ts';
+import { agreementFigures, weightedFigures } from '../core/statistics/agreement.ts';
 import { type JudgeErrors, meanDifference, wilsonInterval } from '../core/statistics/intervals.ts';
-import { type ClassPair, weightedKappa } from '../core/statistics/kappa.ts';
+import type { ClassPair } from '../core/statistics/kappa.ts';
 import { rounded } from '../core/statistics/rounded.ts';
 import { classOf } from './agreement-with-column.ts';
 import { intervalBounds, roundedInterval } from './score-figures.ts';
@@ -24,8 +24,8 @@ export const calibrationFigures = z.object({
   kappa: z.number().optional(),
   kappa_interval: intervalBounds.optional().describe('95 %.'),
   no_kappa: z.string().optional().describe('Why kappa is undefined.'),
-  weighted_kappa: z.number().optional().describe('Only for numbers; by squared difference.'),
-  weighted_kappa_interval: intervalBounds.optional(),
+  quadratic_weighted_kappa: z.number().optional().describe('Only for numbers.'),
+  quadratic_weighted_kappa_interval: intervalBounds.optional(),
   sensitivity: measuredShare.optional().describe('Of what people pass, the share that the judge passes.'),
   specificity: measuredShare.optional().describe('Of what people fail, the share that the judge fails.'),
   by_value: z
@@ -96,14 +96,12 @@ export function measureJudge(
     const [expected, given] = [call.expected, verdictOf(call)];
     return typeof expected === 'number' && typeof given === 'number' ? [[expected, given] as const] : [];
   });
-  const weighted = numbers.length === calls.length ? weightedKappa(numbers) : undefined;
-  const { kappa: weighted_kappa, kappa_interval: weighted_kappa_interval } = weighted ? roundedKappa(weighted) : {};
+  const weighted = numbers.length === calls.length ? weightedFigures(numbers) : {};
   const longer_outputs = biasByLength(calls, lengths);
   return {
     n: calls.length,
     ...figures,
-    ...(weighted_kappa !== undefined && { weighted_kappa }),
-    ...(weighted_kappa_interval && { weighted_kappa_interval }),
+    ...weighted,
     ...sharesOfValues(calls, pairs),
     ...(longer_outputs && { longer_outputs }),
     ...biasByOrder(calls),
@@ -112,11 +110,14 @@ export function measureJudge(
 
 /** Returns whether the agreement of a judge with people could be chance: the interval of kappa does not lie above 0. */
 export function couldBeChance({
-  weighted_kappa,
+  quadratic_weighted_kappa,
   kappa_interval,
-  weighted_kappa_interval,
-}: Pick<CalibrationFigures, 'weighted_kappa' | 'kappa_interval' | 'weighted_kappa_interval'>): boolean {
-  const interval = weighted_kappa === undefined ? kappa_interval : weighted_kappa_interval;
+  quadratic_weighted_kappa_interval,
+}: Pick<
+  CalibrationFigures,
+  'quadratic_weighted_kappa' | 'kappa_interval' | 'quadratic_weighted_kappa_interval'
+>): boolean {
+  const interval = quadratic_weighted_kappa === undefined ? kappa_interval : quadratic_weighted_kappa_interval;
   return interval !== undefined && interval[0] <= 0;
 }
 

@@ -2,9 +2,9 @@ import * as z from 'zod';
 import { annotationStates, type QueueItem } from '../contract/queue-items.ts';
 import { appendTo } from '../core/append-to.ts';
 import { canonicalJson } from '../core/json/canonical-json.ts';
-import { agreementFigures, roundedKappa } from '../core/statistics/agreement.ts';
+import { agreementFigures, weightedFigures } from '../core/statistics/agreement.ts';
 import { countEach } from '../core/statistics/count-each.ts';
-import { type ClassPair, weightedKappa } from '../core/statistics/kappa.ts';
+import type { ClassPair } from '../core/statistics/kappa.ts';
 import { alphaOfClasses, alphaOfNumbers } from '../core/statistics/krippendorff.ts';
 import { rounded } from '../core/statistics/rounded.ts';
 import { cutValue } from '../text/call-values.ts';
@@ -63,8 +63,8 @@ export const agreementOfTwo = z.object({
   kappa: z.number().optional().describe("Cohen's kappa, unweighted."),
   kappa_interval: interval.optional(),
   no_kappa: z.string().optional().describe('Why kappa is undefined.'),
-  weighted_kappa: z.number().optional().describe('Only for numbers; by squared difference.'),
-  weighted_kappa_interval: interval.optional(),
+  quadratic_weighted_kappa: z.number().optional().describe('Only for numbers.'),
+  quadratic_weighted_kappa_interval: interval.optional(),
   classes: z.array(cell).optional().describe('The values that the confusion table counts.'),
   confusion: z.array(z.array(z.int())).optional().describe('Row: first annotator. Column: second. By classes.'),
   other_classes: z.int().optional().describe('Number of rarer values, which the confusion table leaves out.'),
@@ -455,16 +455,14 @@ function agreementOf(field: string, { annotators, shared, values }: AnnotatorPai
   if (items === 0) return { field, annotators, items, no_kappa: 'no item was judged by both' };
   const { classes, ...figures } = agreementFigures(pairs, maxColumns, 'both used one and the same value only');
   const numbers = pairs.map((pair) => pair.map((name) => values.get(name)) as [number, number]);
-  const weighted = values.size > 2 && numbers.flat().every(isNumber) ? weightedKappa(numbers) : undefined;
-  const { kappa: weighted_kappa, kappa_interval: weighted_kappa_interval } = weighted ? roundedKappa(weighted) : {};
+  const weighted = values.size > 2 && numbers.flat().every(isNumber) ? weightedFigures(numbers) : {};
   const differing = shared.filter(({ classes: [first, second] }) => first !== second).map(({ id }) => id);
   return {
     field,
     annotators,
     items,
     ...figures,
-    ...(weighted_kappa !== undefined && { weighted_kappa }),
-    ...(weighted_kappa_interval && { weighted_kappa_interval }),
+    ...weighted,
     classes: classes.map((name) => valueLabel(values.get(name))),
     disagreements: differing.length,
     ...(differing.length > 0 && listed > 0 && { disagreement_ids: differing.slice(0, listed) }),

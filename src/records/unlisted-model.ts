@@ -60,7 +60,7 @@ export async function checkModels(
     throw new HeddleError({
       code: 'not_found',
       message: `${consequence}. ${sentence}`,
-      hint: 'Use a model that is listed. If the user says that this one exists, call again with confirm: then it is asked once before the others; on the command line add --yes.',
+      hint: 'Use a model that is listed. If the user says that this one exists, call again with confirm; it is then asked for a short reply first.',
       terminalHint: 'Use a model that is listed, or add --yes if this one exists.',
     });
   }

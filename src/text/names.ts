@@ -7,7 +7,7 @@ const maxNearest = 3;
 
 /**
  * Returns the entries of which a name is most like a text, whatever their case: first those that begin with it, then those that
- * contain it, then those that are spelled most like it.
+ * contain it or are its last word, then those that are spelled most like it.
  */
 export function nearest<Entry>(text: string, entries: readonly Entry[], namesOf: (entry: Entry) => string[]): Entry[] {
   return entries
@@ -47,10 +47,11 @@ export function shortName(name: string): string {
   return String(cutValue(name, maxNameChars));
 }
 
-/** Returns how unlike a text a name is: what is spelled alike comes after every name that contains the text. */
+/** Returns how unlike a text a name is: what is spelled alike comes after every name that contains the text, and `id` for `item_id`. */
 function farness(name: string, text: string): number {
   const place = text.trim() === '' ? -1 : comparedPart(name).indexOf(comparedPart(text));
-  const rank = Math.min(place, 1);
+  const isLastWord = comparedPart(text).endsWith(`_${comparedPart(name)}`);
+  const rank = isLastWord ? 1 : Math.min(place, 1);
   return nameDistance(name, text) + (rank === -1 ? 2 : rank) * maxNameChars;
 }
 

@@ -1,12 +1,9 @@
-import type { AgreementFigures } from '../core/statistics/agreement.ts';
+import type { AgreementFigures, WeightedFigures } from '../core/statistics/agreement.ts';
 import { pluralize } from './page.ts';
 
 /** The members of an agreement that its text needs. */
-type RenderedFigures<Label> = Partial<Omit<AgreementFigures, 'classes'>> & {
-  classes?: readonly Label[] | undefined;
-  weighted_kappa?: number | undefined;
-  weighted_kappa_interval?: Interval;
-};
+type RenderedFigures<Label> = Partial<Omit<AgreementFigures, 'classes'>> &
+  WeightedFigures & { classes?: readonly Label[] | undefined };
 
 type Interval = [number, number] | undefined;
 
@@ -21,15 +18,15 @@ export function renderAgreement<Label>(
   { percent, kappa, kappa_interval, no_kappa, classes = [], confusion = [], ...more }: RenderedFigures<Label>,
   cellOf: (label: Label | undefined) => string,
 ): string[] {
-  const { other_classes, weighted_kappa, weighted_kappa_interval } = more;
+  const { other_classes, quadratic_weighted_kappa, quadratic_weighted_kappa_interval } = more;
   const reason =
     no_kappa === undefined
       ? withInterval(`Cohen's unweighted kappa ${kappa}`, kappa_interval)
       : `kappa undefined: ${no_kappa}`;
   const weighted =
-    weighted_kappa === undefined
+    quadratic_weighted_kappa === undefined
       ? ''
-      : withInterval(`, weighted by squared difference ${weighted_kappa}`, weighted_kappa_interval);
+      : withInterval(`, weighted by squared difference ${quadratic_weighted_kappa}`, quadratic_weighted_kappa_interval);
   const others = other_classes === undefined ? '' : `, ${pluralize(other_classes, 'rarer value')} left out`;
   return [
     `${heading}, ${percent}% agree, ${reason}${weighted}`,

@@ -1,9 +1,10 @@
 import * as z from 'zod';
 import type { ServiceClient } from '../client/service-client.ts';
+import type { RecordedCall } from '../contract/calls.ts';
 import { parseReference } from '../contract/references.ts';
 import type { RunnableScorer } from '../contract/scorers.ts';
 import { HeddleError, invalidArgument } from '../core/errors.ts';
-import { isJsonObject, objectOrEmpty } from '../core/json/json-object.ts';
+import { isJsonObject, type Members, objectOrEmpty } from '../core/json/json-object.ts';
 import { fitsSchema } from '../core/json/json-schema.ts';
 import { ownMember } from '../core/json/member-at.ts';
 import { commonestOf } from '../core/statistics/count-each.ts';
@@ -126,7 +127,7 @@ Example: {"scorer":"Helpful","queue_id":"support-triage","field":"helpful"}`,
     const { values, undecided, expected } = people;
     const judgedIds = [...values.keys()];
     const kept = await readJudgeScores(reference, judgedIds, project, service);
-    const failed = await failedCalls(
+    const { failed, inputs } = await readUnscored(
       judgedIds.filter((id) => !kept.has(id)),
       project,
       service,
@@ -140,7 +141,7 @@ Example: {"scorer":"Helpful","queue_id":"support-triage","field":"helpful"}`,
     const missing = callIds.filter((id) => !kept.has(id));
     const parts = await readScorersOf(runnable ? [reference] : [], service);
     const { judges } = parts;
-    await requireColumns(parts, missing, project, service);
+    await requireColumns(parts, inputs);
     const requests = missing.length * judges.length;
     const models = requests === 0 ? [] : modelsOf(judges);
     const unlisted = await checkModels(models, { consequence: 'Nothing was asked', confirm, dry_run }, context);
@@ -270,27 +271,31 @@ async function readPeoplesValues(
   return { values, undecided, expected };
 }
 
-/** Returns the calls that failed, about whose missing output no judge is asked. */
-async function failedCalls(
+/** Reads which calls failed, about whose missing output no judge is asked, and the inputs that some of the others have. */
+async function readUnscored(
   callIds: readonly string[],
   project: string,
   service: ServiceClient,
-): Promise<ReadonlySet<string>> {
-  const items = callIds.map((call_id) => ({ call_id, display_fields: [] }));
-  const calls = [...(await readCalls(items, project, service))];
-  return new Set(calls.flatMap(([id, call]) => (!(call instanceof HeddleError) && call.exception ? [id] : [])));
+): Promise<{ failed: ReadonlySet<string>; inputs: Members[] }> {
+  const read = (ids: readonly string[], display_fields: string[]) =>
+    readCalls(
+      ids.map((call_id) => ({ call_id, display_fields })),
+      project,
+      service,
+    );
+  const first = await read(callIds.slice(0, maxRead), ['inputs']);
+  const others = await read(callIds.slice(maxRead), []);
+  const isFailed = (call: RecordedCall | HeddleError) => !(call instanceof HeddleError) && Boolean(call.exception);
+  return {
+    failed: new Set([...first, ...others].flatMap(([id, call]) => (isFailed(call) ? [id] : []))),
+    inputs: [...first.values()].flatMap((call) =>
+      call instanceof HeddleError || isFailed(call) ? [] : [objectOrEmpty(call.inputs)],
+    ),
+  };
 }
 
 /** Requires that some call has the inputs that a judge is asked with. @throws HeddleError before anything is asked. */
-async function requireColumns(
-  scorers: EvaluationScorers,
-  callIds: readonly string[],
-  project: string,
-  service: ServiceClient,
-): Promise<void> {
-  const items = callIds.slice(0, maxRead).map((call_id) => ({ call_id, display_fields: ['inputs'] }));
-  const calls = [...(await readCalls(items, project, service)).values()];
-  const rows = calls.flatMap((call) => (call instanceof HeddleError ? [] : [objectOrEmpty(call.inputs)]));
+async function requireColumns(scorers: EvaluationScorers, rows: Members[]): Promise<void> {
   if (rows.length === 0) return;
   const dataset = { reference: '', count: rows.length, sample: rows, read: async () => rows };
   await checkPlaceholders({ messages: [], argument: 'scorer' }, scorers, dataset, 'the queue');

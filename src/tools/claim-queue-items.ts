@@ -12,24 +12,33 @@ import { showRows } from '../text/show-rows.ts';
 import { defineTool, projectArgument, projectOf, queueArgument } from './definition/tool.ts';
 import { itemColumns, itemFields } from './query-queue-items.ts';
 
-const input = z.strictObject({
-  queue_id: queueArgument.describe('Id or name of the queue.'),
-  n: z.int().min(0).max(maxHeld).optional().describe('Number of items to claim; 10 by default, none with release.'),
-  minutes: z
-    .number()
-    .min(0.1)
-    .max(24 * 60)
-    .optional()
-    .describe('Time until the claims end; 15 by default.'),
-  reviewers_per_item: reviewersPerItem.optional().describe(reviewersDescription),
-  annotator: z.string().min(1).max(256).optional().describe('Your name, where all share the only account.'),
-  filter: itemsFilter.optional().describe('As in query_queue_items.'),
-  order: z.enum(claimOrders).optional(),
-  release: z.array(z.string()).max(maxHeld).optional().describe('Items or calls to give back.'),
-  prolong: z.boolean().optional().describe('Keep what you hold; n then counts all that you hold.'),
-  by_user: z.boolean().optional().describe('The user judges, not you.'),
-  project_id: projectArgument('Project of the queue'),
-});
+const input = z
+  .strictObject({
+    queue_id: queueArgument.describe('Id or name of the queue.'),
+    n: z.int().min(0).max(maxHeld).optional().describe('Number of items to claim; 10 by default, none with release.'),
+    minutes: z
+      .number()
+      .min(0.1)
+      .max(24 * 60)
+      .optional()
+      .describe('Time until the claims end; 15 by default.'),
+    reviewers_per_item: reviewersPerItem.optional().describe(reviewersDescription),
+    annotator: z.string().min(1).max(256).optional().describe('Your name, where all share the only account.'),
+    filter: itemsFilter.optional().describe('As in query_queue_items.'),
+    order: z.enum(claimOrders).optional(),
+    release: z.array(z.string()).max(maxHeld).optional().describe('Items or calls to give back.'),
+    prolong: z.boolean().optional().describe('Keep what you hold; n then counts all that you hold.'),
+    by_user: z.boolean().optional().describe('The user judges, not you.'),
+    project_id: projectArgument('Project of the queue'),
+  })
+  .superRefine(({ n, release, prolong }, context) => {
+    if (n !== 0 || release || prolong) return;
+    context.addIssue({
+      code: 'custom',
+      path: ['n'],
+      message: 'must be at least 1, unless release or prolong is passed',
+    });
+  });
 
 const output = z.object({
   items: z.array(z.record(z.string(), z.unknown())),

@@ -61,8 +61,8 @@ Example: {"kind":"dataset"}`,
       const isMatch = (id: string): boolean => name === undefined || id.toLowerCase().includes(name.toLowerCase());
       const found = data.filter(({ id }) => isMatch(id));
       // Heddle's own service has the echo model in any case; the list of a model provider does not name it.
-      const isEcho = name !== undefined && isMatch(echoModel) && data.every(({ id }) => id !== echoModel);
-      if (isEcho && (await knownProjects(service)) !== undefined) found.push(echoModelFacts);
+      const isEcho = isMatch(echoModel) && data.every(({ id }) => id !== echoModel);
+      if (isEcho && (await knownProjects(service).catch(() => undefined))) found.push(echoModelFacts);
       const models = found.slice(offset, offset + limit);
       const position = pagePosition(offset, models.length, found.length > offset + limit);
       return { kind, objects: models, ...position, ...(models.length === 0 && { total: found.length }) };

@@ -51,7 +51,7 @@ const input = z.strictObject({
     .string()
     .refine((text) => !Number.isNaN(Date.parse(text)), 'must be the as_of of a page, a date and time')
     .optional()
-    .describe('From the page you read; refuses items that others changed since, unless by_user.'),
+    .describe('From the page you read; refuses items that others changed since. Not checked with by_user.'),
   expected_state: z.enum(annotationStates).optional().describe('Refuses items in another state.'),
   dry_run: z.boolean().optional(),
   confirm: z.boolean().optional().describe('The user has agreed.'),

@@ -63,6 +63,9 @@ export type ChangedQueue = z.output<typeof output>;
 
 type Arguments = z.output<typeof input>;
 
+/** What neither the removal of items nor the deletion of a queue touches. */
+const stays = 'Recorded calls and their judgements stay.';
+
 /** A queue as it is before a change. */
 interface QueueBefore {
   access: QueueAccess;
@@ -97,15 +100,15 @@ Example: {"queue_id":"support-triage","add_fields":[{"name":"kind","type":"boole
     const items = total_items === undefined ? '' : `, ${pluralize(total_items, 'item')}`;
     const former = Object.entries(before).map(([member, text]) => `${member} ${JSON.stringify(text)}`);
     const lines = deleted
-      ? [`${dry_run ? 'Would delete q' : 'Deleted q'}${title}${items}. Recorded calls and their judgements stay.`]
+      ? [`${dry_run ? 'Would delete q' : 'Deleted q'}${title}${items}. ${hint}`]
       : [
-          `Q${title}${items}${removed === undefined ? '' : `, ${removed} removed; their calls and judgements stay`}.`,
+          `Q${title}${items}${removed === undefined ? '' : `, ${removed} removed`}.`,
           ...(guidelines === undefined ? [] : [`Guidelines: ${cell(guidelines)}`]),
           ...(fields === undefined ? [] : [`Fields: ${renderFields(fields)}`]),
           ...(reviewers_per_item === undefined ? [] : [`Reviewers per item: ${JSON.stringify(reviewers_per_item)}`]),
           ...(assignees === undefined ? [] : [`Assignees: ${assignees.map(cell).join(', ')}`]),
           ...(former.length > 0 ? [`Before: ${former.join(', ')}`] : []),
-          ...(unknown.length > 0 ? [`No item: ${unknown.map(cell).join(', ')}. ${hint}`] : []),
+          ...(unknown.length > 0 ? [`No item: ${unknown.map(cell).join(', ')}. ${hint}`] : hint ? [hint] : []),
         ];
     return [...(dry_run ? ['Nothing was changed (dry_run); this would be the result.'] : []), ...lines]
       .map(escapeInvisible)
@@ -133,7 +136,7 @@ async function deleteQueue(
   context: ToolContext,
 ): Promise<ChangedQueue> {
   const { total_items, completed_items } = await countItems(access);
-  const result = { ...shownQueue(queue, fields), total_items, deleted: true };
+  const result = { ...shownQueue(queue, fields), total_items, deleted: true, hint: stays };
   if (dry_run) return { ...result, dry_run };
   if (!confirm) {
     const size = `${pluralize(total_items, 'item')}, of which ${completed_items} finished`;
@@ -177,7 +180,10 @@ async function changeQueue(
       before: { ...(renames && { name: queue.name }), ...(replaces && { guidelines: queue.description ?? '' }) },
     }),
     ...(remove_items && { removed, total_items: (await countItems(access)).total_items - (dry_run ? removed : 0) }),
-    ...(unknown[0] !== undefined && { unknown, hint: await nearestItems(unknown[0], access) }),
+    ...(unknown[0] !== undefined && { unknown }),
+    ...(remove_items && {
+      hint: [...(unknown[0] === undefined ? [] : [await nearestItems(unknown[0], access)]), stays].join(' '),
+    }),
     ...(dry_run && { dry_run }),
   };
 }

@@ -40,7 +40,7 @@ describe('measureJudge', () => {
     expect(measureJudge(calls)).toMatchObject({
       n: 4,
       percent: 50,
-      weighted_kappa: 0.667,
+      quadratic_weighted_kappa: 0.667,
       by_value: [
         { value: '1', n: 3, rate: 0.666667 },
         { value: '5', n: 1, rate: 0 },

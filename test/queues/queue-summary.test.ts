@@ -283,7 +283,7 @@ describe('compareAnnotators', () => {
     const { agreement, alpha } = compareAnnotators(itemsOf(5), judgements);
     const [first] = agreement;
     // cohens_kappa of statsmodels 0.15.0: 0.75 and, with wt='quadratic', 0.9565217. Alpha was calculated by its definition, pair by pair.
-    expect(first).toMatchObject({ annotators: ['a', 'b'], percent: 80, kappa: 0.75, weighted_kappa: 0.957 });
+    expect(first).toMatchObject({ annotators: ['a', 'b'], percent: 80, kappa: 0.75, quadratic_weighted_kappa: 0.957 });
     expect(first!.kappa_interval).toEqual([0.339, 1]);
     expect(alpha).toEqual([{ field: 'f', annotators: 3, items: 5, alpha: 0.065, distance: 'interval' }]);
   });

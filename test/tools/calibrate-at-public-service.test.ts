@@ -39,7 +39,7 @@ async function connect({ looks, isTimeUp = false }: { looks: number; isTimeUp?: 
   expect((await client.call('create_scorer', judge)).error).toBeUndefined();
   const calibrate = () =>
     client.call('calibrate_scorer', { scorer: 'Judge', queue_id, field: 'good', held_out: { share: 1 } });
-  return { asked, calibrate };
+  return { service, asked, calibrate };
 }
 
 /** Makes the clock show eight seconds before the deadline of a minute of the tool call in progress. */
@@ -62,10 +62,16 @@ function scoresOf(scorer: string): object[] {
 }
 
 it('waits for the scores of a service without runs', async () => {
-  const { asked, calibrate } = await connect({ looks: 3 });
+  const { service, asked, calibrate } = await connect({ looks: 3 });
   const result = await calibrate();
   expect(result).toMatchObject({ status: 'calibrated', held_out: { n: 6, percent: 100 } });
   expect(asked).toEqual([['call-0', 'call-1', 'call-2', 'call-3', 'call-4', 'call-5']]);
+  // The calls without a score are read once, before the judge is asked, and their outputs after it.
+  const reads = service.bodiesOf('/calls/stream_query').map(({ columns }) => columns);
+  expect(reads.filter((columns) => columns?.includes('exception'))).toEqual([
+    ['id', 'exception', 'inputs'],
+    ['id', 'exception', 'output'],
+  ]);
 });
 
 it('asks for no score twice when it has to be called again', async () => {

@@ -164,10 +164,10 @@ describe('a run', () => {
 describe('run_inference beside a model provider', () => {
   const messages = [{ role: 'user', content: 'Hello' }];
 
-  it('has heddle/echo, which the provider does not list, and which is listed when it is named', async () => {
+  it('has heddle/echo, which the provider does not list, and lists it', async () => {
     const idsOf = async (args: object): Promise<string[]> =>
       (await call('list_objects', { kind: 'model', ...args })).objects.map(({ id }: { id: string }) => id);
-    expect(await idsOf({})).toEqual(['judge', 'small']);
+    expect(await idsOf({})).toEqual(['judge', 'small', 'heddle/echo']);
     expect(await idsOf({ name: 'heddle/echo' })).toEqual(['heddle/echo']);
     const asked = model.asked.length;
     expect((await call('run_inference', { model: 'heddle/echo', messages })).text).toContain('This is heddle/echo');

@@ -93,6 +93,15 @@ describe('claim_queue_items', () => {
     expect(callsOf(await embedded.bob.call('claim_queue_items', { queue_id }))).toEqual(['call-0', 'call-1', 'call-3']);
   });
 
+  it('refuses to claim no item, which releases and prolongs none either', async () => {
+    const { queue_id } = await createQueue(embedded, calls);
+    const { error } = await embedded.ada.call('claim_queue_items', { queue_id, n: 0 });
+    expect(error).toMatchObject({
+      code: 'invalid_arguments',
+      message: 'Invalid arguments for claim_queue_items: n: must be at least 1, unless release or prolong is passed.',
+    });
+  });
+
   it('gives items that are assigned only to their assignees', async () => {
     const { queue_id, ids } = await createQueue(embedded, calls);
     const change = (items: object[], more: object = {}) =>

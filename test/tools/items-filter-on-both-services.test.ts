@@ -223,7 +223,7 @@ describe.each(services)('the filter of items on $name', (service) => {
       ['update_queue_items', { queue_id, filter, change: { annotation_state: 'skipped' } }],
       ['create_dataset', { name: 'None', from_queue: { queue_id, filter } }],
       ['claim_queue_items', { queue_id, filter }],
-      ['claim_queue_items', { queue_id, filter, n: 0 }],
+      ['claim_queue_items', { queue_id, filter, release: ['plain'] }],
     ];
     for (const [tool, args] of calls)
       expect([tool, (await ada.call(tool, args)).error]).toMatchObject([tool, expected]);

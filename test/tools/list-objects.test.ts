@@ -2,6 +2,7 @@ import { describe, expect, it } from 'vitest';
 import { connectClient } from '../support/client.ts';
 import { sendResponse, startFakeService } from '../support/fake-service.ts';
 import { emptyHome, temporaryFolder } from '../support/heddle.ts';
+import { startScriptedModel } from '../support/scripted-model.ts';
 
 describe('list_objects', () => {
   it('lists references that create_evaluation accepts, and models that run_inference accepts', async () => {
@@ -20,6 +21,16 @@ describe('list_objects', () => {
     expect(await call('run_inference', { model: model.id, messages })).toMatchObject({
       response: { choices: [{ finish_reason: 'stop' }] },
     });
+  });
+
+  it("lists the embedded service's own model beside those of a model provider, on the last page", async () => {
+    const { url } = await startScriptedModel(() => '');
+    const { call } = await connectClient(emptyHome(temporaryFolder(), { HEDDLE_MODEL_PROVIDER_URL: url }));
+    const list = async (args: object): Promise<string[]> =>
+      (await call('list_objects', { kind: 'model', ...args })).objects.map(({ id }: { id: string }) => id);
+    expect(await list({})).toEqual(['judge', 'small', 'heddle/echo']);
+    expect(await list({ limit: 2 })).toEqual(['judge', 'small']);
+    expect(await list({ limit: 2, offset: 2 })).toEqual(['heddle/echo']);
   });
 
   it('says how many objects it shows, or that there are none', async () => {

@@ -80,8 +80,16 @@ describe('update_queue', () => {
       message: `Queue ${queue.queue_id} has no item or call "nowhere".`,
     });
     const removed = await call('update_queue', { ...queue, remove_items });
-    expect(removed).toMatchObject({ removed: 2, total_items: 2, unknown: ['nowhere'] });
-    expect(removed.text).toContain('2 items, 2 removed; their calls and judgements stay.');
+    expect(removed).toMatchObject({
+      removed: 2,
+      total_items: 2,
+      unknown: ['nowhere'],
+      hint: expect.stringMatching(
+        /^The nearest items are call-2, call-3, \w+\. Recorded calls and their judgements stay\.$/,
+      ),
+    });
+    expect(removed.text).toContain('2 items, 2 removed.');
+    expect(removed.text).toContain(removed.hint);
     expect((await call('query_queue_items', queue)).items.map(({ call_id }: { call_id: string }) => call_id)).toEqual([
       'call-2',
       'call-3',

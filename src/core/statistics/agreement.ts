@@ -1,5 +1,5 @@
 import { countEach } from './count-each.ts';
-import { type ClassPair, cohensKappa, type Kappa } from './kappa.ts';
+import { type ClassPair, cohensKappa, type Kappa, weightedKappa } from './kappa.ts';
 import { rounded } from './rounded.ts';
 
 /** Returns the number of items that both annotators put into the same class. */
@@ -51,6 +51,23 @@ export function roundedKappa({ kappa, interval }: Kappa): Pick<AgreementFigures,
   return {
     kappa: rounded(kappa, 3),
     ...(low !== undefined && high !== undefined && { kappa_interval: [rounded(low, 3), rounded(high, 3)] }),
+  };
+}
+
+/** Cohen's kappa of numbers, weighted by squared difference, with its interval; absent where it is undefined. */
+export interface WeightedFigures {
+  quadratic_weighted_kappa?: number | undefined;
+  quadratic_weighted_kappa_interval?: [number, number] | undefined;
+}
+
+/** Returns the weighted kappa of pairs of numbers, as results show it. */
+export function weightedFigures(pairs: readonly (readonly [number, number])[]): WeightedFigures {
+  const found = weightedKappa(pairs);
+  if (!found) return {};
+  const { kappa, kappa_interval } = roundedKappa(found);
+  return {
+    quadratic_weighted_kappa: kappa,
+    ...(kappa_interval && { quadratic_weighted_kappa_interval: kappa_interval }),
   };
 }
 

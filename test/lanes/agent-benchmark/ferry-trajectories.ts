@@ -202,8 +202,10 @@ export const ferryTrajectories: Record<string, Trajectories> = {
       const { items } = yield* call('query_queue_items', { queue_id: complaints, filter: { ids } });
       const calls = new Map(items.map(({ id, call_id }: { id: string; call_id: string }) => [id, call_id]));
       const [first, second, third] = ids.map((id: string) => calls.get(id));
-      const [{ disagreements: differ, weighted_kappa }] = agreement;
-      yield* say(`first=${first}, second=${second}, third=${third}, differ=${differ}, kappa=${weighted_kappa}`);
+      const [{ disagreements: differ, quadratic_weighted_kappa }] = agreement;
+      yield* say(
+        `first=${first}, second=${second}, third=${third}, differ=${differ}, kappa=${quadratic_weighted_kappa}`,
+      );
     },
     bad: [
       {
