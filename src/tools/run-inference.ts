@@ -70,8 +70,9 @@ async function storedMessages(
   return messagesOfPrompt(version?.val);
 }
 
-/** @throws HeddleError `invalid_arguments` for a stored prompt with placeholders, where the call has no variables to fill them. */
-function requireVariables(stored: readonly unknown[] = []): void {
+/** @throws HeddleError `invalid_arguments` for a stored prompt with placeholders, without variables to fill them. */
+function requireVariables({ template_vars }: PromptArguments, stored: readonly unknown[] = []): void {
+  if (template_vars !== undefined) return;
   // Braces with anything else between them, like JSON, are meant as they are.
   const variables = findPlaceholders(templateTexts(stored)).names.filter((name) =>
     /^[\p{L}_][\p{L}\d_.-]*$/u.test(name),
@@ -125,8 +126,8 @@ Example: {"model":"heddle/echo","prompt":"triage","template_vars":{"product":"he
   async run({ path, ...args }, context) {
     const { version, ...named } = await namedPrompt(args.prompt, context);
     const request = { ...args, ...named };
-    const stored = storedMessages(args.prompt, version, context);
-    if (args.template_vars === undefined) requireVariables(await stored);
+    const stored = await storedMessages(args.prompt, version, context);
+    requireVariables(args, stored);
     const response = await context.service
       .call(
         'runInference',
@@ -139,7 +140,7 @@ Example: {"model":"heddle/echo","prompt":"triage","template_vars":{"product":"he
       .catch(async (error) => {
         throw await withNearestModel(error, request.model, context);
       });
-    const warnings = unusedVariables(args, await stored);
+    const warnings = unusedVariables(args, stored);
     return { response, ...(warnings.length > 0 && { warnings }) };
   },
 
