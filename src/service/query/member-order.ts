@@ -114,12 +114,12 @@ export const latencyField = 'summary.weave.latency_ms';
 export const maxCallsWithoutIndex = 20_000;
 
 /**
- * Returns the ids of a project's calls with a number above another one in a field. Undefined if they are more than `maxCalls`, or without
- * an index, which is created for projects with many calls.
+ * Returns the ids of a project's calls whose number in a field satisfies a condition. Undefined if they are more than `maxCalls`, or
+ * without an index, which is created for projects with many calls.
  */
-export async function callsAbove(
+export async function callsByNumber(
   database: Database,
-  { project_id, field, above }: { project_id: string; field: string; above: number },
+  { project_id, field, condition }: { project_id: string; field: string; condition: Expression<SqlBool> },
   maxCalls: number,
 ): Promise<string[] | undefined> {
   const indexes = MemberIndexes.of(database);
@@ -135,7 +135,7 @@ export async function callsAbove(
   const { number } = index;
   const rows = await database.read((transaction) =>
     indexedCalls(transaction, project_id)
-      .where(number, '>', above)
+      .where(condition)
       .orderBy(number, 'desc')
       .limit(maxCalls + 1)
       .execute(),
@@ -144,7 +144,7 @@ export async function callsAbove(
 }
 
 function sortedMember({ memberIndexes }: Database, field: string): SortedMember | undefined {
-  if (field === latencyField) return memberIndexes.latency;
+  if (field === latencyField) return { number: 'latency' };
   const [column = '', ...names] = field.split('.');
   const isJson = ['inputs', 'output', 'attributes', 'summary'].includes(column);
   // The service derives these from other members.
