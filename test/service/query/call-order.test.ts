@@ -264,7 +264,7 @@ describe('the index of a member', async () => {
       id: `id-${n}`,
       op_name: `op-${n % 8 === 0 ? 'seldom' : 'often'}`,
       started_at: time(n),
-      ended_at: time(n),
+      ended_at: time(n + inputsOf(n).n),
       inputs: inputsOf(n),
       output: null,
     }));
@@ -279,6 +279,12 @@ describe('the index of a member', async () => {
     );
     expect(await idsOf({ project_id, sort_by, limit: 3, offset: 11_990 })).toEqual(
       inOrder(calls, sort_by).slice(11_990, 11_993),
+    );
+    const isSlow = { $gt: [{ $getField: 'summary.weave.latency_ms' }, { $literal: 3_000_000 }] };
+    const slow = calls.filter(({ inputs }) => inputs.n > 3000);
+    const byLatency = { sort_by: [{ field: 'summary.weave.latency_ms', direction: 'asc' }], query: { $expr: isSlow } };
+    expect(await idsOf({ project_id, ...byLatency, limit: 30, offset: 8980 })).toEqual(
+      inOrder(slow, [{ field: 'inputs.n', direction: 'asc' }]).slice(8980, 9010),
     );
     const isThird = { $eq: [{ $convert: { input: { $getField: 'inputs.half' }, to: 'int' } }, { $literal: 1 }] };
     const third = calls.filter(({ inputs }) => inputs.half === 1);
