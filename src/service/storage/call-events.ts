@@ -150,7 +150,7 @@ function toCallChange({ project_id, id, ended_at, exception, output, summary }: 
 function endNewCall(call: Tables['calls'], { ended_at, exception, output, summary, memory_bytes }: CallChange): void {
   if (call.ended_at !== null) return;
   Object.assign(call, { ended_at, exception, output, summary, memory_bytes: call.memory_bytes + memory_bytes });
-  call.latency = latencyOf(call);
+  call.latency = latencyOf(call.started_at, ended_at, summary);
 }
 
 /** Ends a recorded call that has not ended. */
@@ -164,7 +164,7 @@ async function endCall(
     .updateTable('calls')
     .set((eb) => ({
       ended_at,
-      latency: latencyOf({ started_at, ended_at, summary }),
+      latency: latencyOf(started_at, ended_at, summary),
       exception,
       output,
       summary,
