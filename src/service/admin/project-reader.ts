@@ -14,7 +14,7 @@ import { selectPlaces } from '../storage/row-tables.ts';
 export type StoredVersion = Pick<Tables['objects'], 'object_id' | 'digest' | 'version_index'> & { val: unknown };
 
 /** A recorded call as it is stored. Values that were not recorded are undefined. */
-export type StoredCall = Omit<Tables['calls'], 'memory_bytes' | (typeof jsonColumns)[number]> &
+export type StoredCall = Omit<Tables['calls'], 'memory_bytes' | 'latency' | (typeof jsonColumns)[number]> &
   Partial<Record<(typeof jsonColumns)[number], unknown>>;
 
 /** An item of a queue, with the state of each annotator, the latest last. */
@@ -335,7 +335,7 @@ export function readerOf(database: Database, project_id: string) {
   };
 }
 
-function toStoredCall({ memory_bytes: _, ...row }: Tables['calls']): StoredCall {
+function toStoredCall({ memory_bytes: _, latency: _latency, ...row }: Tables['calls']): StoredCall {
   const values = jsonColumns.map((column) => [column, row[column] === null ? undefined : parseStoredJson(row[column])]);
   return { ...row, ...Object.fromEntries(values) };
 }

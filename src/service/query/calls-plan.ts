@@ -2,7 +2,7 @@ import { type SqlBool, sql } from 'kysely';
 import type { RecordedCall } from '../../contract/calls.ts';
 import type { BodyOf } from '../../contract/endpoints.ts';
 import type { RequestBudget } from '../request-budget.ts';
-import { smallColumns } from '../storage/call-rows.ts';
+import { memberColumns } from '../storage/call-rows.ts';
 import type { Database, ProjectFilter, Transaction } from '../storage/database.ts';
 import { callFields } from './call-fields.ts';
 import { filterCondition } from './calls-filter.ts';
@@ -17,7 +17,7 @@ import {
   joinParts,
 } from './condition.ts';
 import { referenceExpander } from './expand-references.ts';
-import { callsAbove, latencyField } from './member-order.ts';
+import { callsByNumber, latencyField } from './member-order.ts';
 import { hasMuchFeedback, type RelatedValues, readFeedbackByCall, relatedValues } from './related-values.ts';
 import type { SearchSize } from './search-size.ts';
 
@@ -52,7 +52,7 @@ export interface CallsPlan {
 }
 
 export const timeColumns = ['started_at', 'ended_at'];
-const textColumns = smallColumns.filter((column) => !timeColumns.includes(column));
+const textColumns = memberColumns.filter((column) => !timeColumns.includes(column));
 
 /** Plans how to find the calls of a selection. @throws Refusal 422 for a query that cannot be evaluated. */
 export function planCalls(
@@ -60,14 +60,13 @@ export function planCalls(
   { project_id, filter, query, expand_columns }: CallsSelection,
   { budget, searchSize, maySee = () => false, sortFields = [] }: QueryAccess & { sortFields?: readonly string[] },
 ): CallsPlan {
-  const { caseInsensitiveLike, memberIndexes } = database;
   const columns = {
     texts: textColumns,
     times: { started_at: 1, ended_at: 1 },
-    numbers: { [latencyField]: memberIndexes.latency.number },
+    numbers: { [latencyField]: 'latency' },
     json: ['inputs', 'output', 'attributes'],
     elsewhere: expand_columns ?? [],
-    caseInsensitiveLike,
+    caseInsensitiveLike: database.caseInsensitiveLike,
     ...callFields,
   };
   const conditions = [isOneOf('project_id', [project_id]), filterCondition(filter ?? {})];
@@ -197,10 +196,10 @@ async function withFew(database: Database, plan: CallsPlan): Promise<CallsPlan |
   const { project_id, parts } = plan;
   for (const part of parts) {
     // Another index may find fewer calls than that of a number.
-    const above = isServedByOperations(plan) && part.above;
+    const field = isServedByOperations(plan) && part.numberField;
     const ids =
       (part.patterns && (await database.textIndex.find(project_id, part.patterns, maxSmall))) ??
-      (above ? await callsAbove(database, { project_id, ...above }, maxSmall) : undefined);
+      (field ? await callsByNumber(database, { project_id, field, condition: part.condition }, maxSmall) : undefined);
     if (ids) return withIds({ ...plan, parts: parts.filter((other) => other !== part) }, ids);
   }
   return undefined;

@@ -88,8 +88,8 @@ export interface ConditionPart {
   opposite?: ConditionPart;
   /** Patterns of which each record that satisfies the condition fits one; absent for conditions without a text to look for. */
   patterns?: readonly TextPattern[];
-  /** A field, and a number that each record that satisfies the condition has more of there. */
-  above?: { field: string; above: number };
+  /** The field of the number that the condition compares, in whose order an index may have the records. */
+  numberField?: string;
   /** Returns the SQL that selects, as `call_id`, the ids of a project's calls that satisfy the condition. */
   callIds?: (project_id: string) => Expression<unknown>;
   /** The type of the feedback without which no call satisfies the condition; `*` stands for any. */
@@ -122,7 +122,7 @@ export interface ConditionColumns {
   texts?: readonly string[];
   /** Columns with times, and how many microseconds their values are multiples of. */
   times?: Readonly<Record<string, number>>;
-  /** The SQL of numbers that the service derives from columns, by their paths. */
+  /** Columns with numbers that the service derives, by their paths. */
   numbers?: Readonly<Record<string, string>>;
   /** Columns with the JSON of a member. */
   json?: readonly string[];
@@ -336,13 +336,13 @@ function readByOperands(operands: readonly Operand[]): Pick<Condition, 'paths' |
   return { paths: operands.flatMap(({ paths }) => paths), scans: 0 };
 }
 
-/** Tests of the result of {@link orderOf}, by operator. */
+/** Tests of the result of {@link orderOf}, by operator, and the same in SQL. */
 const orders = {
-  $gt: (order: number) => order > 0,
-  $gte: (order: number) => order >= 0,
-  $lt: (order: number) => order < 0,
-  $lte: (order: number) => order <= 0,
-};
+  $gt: { isIn: (order: number) => order > 0, sign: '>' },
+  $gte: { isIn: (order: number) => order >= 0, sign: '>=' },
+  $lt: { isIn: (order: number) => order < 0, sign: '<' },
+  $lte: { isIn: (order: number) => order <= 0, sign: '<=' },
+} as const;
 
 class Compiler {
   /** The paths of all members that the compiled operands read. */
@@ -485,17 +485,17 @@ class Compiler {
     return pattern;
   }
 
-  #order([left, right]: Operand[], operator: '$gt' | '$gte' | '$lt' | '$lte'): Operand {
+  #order([left, right]: Operand[], operator: keyof typeof orders): Operand {
     this.#checkComparable(left!, right!);
-    const isInOrder = orders[operator];
+    const { isIn, sign } = orders[operator];
     const accepts = (record: ComparedRecord): boolean =>
-      isInOrder(orderOf(...comparablePair(left!.valueIn(record), right!.valueIn(record), record)));
+      isIn(orderOf(...comparablePair(left!.valueIn(record), right!.valueIn(record), record)));
     const { path = '', feedbackType } = left!;
     // The first time that is too late for $lt and $lte, or late enough for the others.
     const isAfter = operator === '$gt' || operator === '$lte';
     const first = firstTime(right!.literal, isAfter, ownMember(this.#columns.times, path));
     const ofTime = operator === '$lt' || operator === '$lte' ? before : since;
-    const narrowing = first === undefined ? this.#above(path, right!.literal, operator) : ofTime(path, first);
+    const narrowing = first === undefined ? this.#numberOrder(path, sign, right!.literal) : ofTime(path, first);
     return asOperand({
       accepts,
       ...(feedbackType === undefined ? narrowing : hasFeedback(feedbackType)),
@@ -503,14 +503,11 @@ class Compiler {
     });
   }
 
-  /** Narrows records to those with a derived number that may be above a literal. */
-  #above(path: string, literal: unknown, operator: string): Narrowing {
-    const number = ownMember(this.#columns.numbers, path);
-    if (number === undefined || typeof literal !== 'number' || !operator.startsWith('$gt')) return unnarrowed;
-    // The engines may round in another way.
-    const above = Math.floor(literal) - 2;
-    const condition = sql<SqlBool>`${sql.raw(number)} > ${above}`;
-    return { parts: [{ condition, above: { field: path, above } }], isExact: false };
+  #numberOrder(path: string, sign: '>' | '>=' | '<' | '<=', literal: unknown): Narrowing {
+    const column = ownMember(this.#columns.numbers, path);
+    if (column === undefined || typeof literal !== 'number') return unnarrowed;
+    const condition = eb(column, sign, literal);
+    return exactly({ condition, about: { column, is: 'tested' }, numberField: path });
   }
 
   #contains(value: unknown): Operand {

@@ -25,7 +25,14 @@ import {
   timeColumns,
 } from './calls-plan.ts';
 import { ComparedRecord, type ConditionPart, feedbackPath, isOneOf, joinParts, queuePath } from './condition.ts';
-import { kindsIn, type MemberIndex, MemberIndexes, maxCallsWithoutIndex, readIndexedIds } from './member-order.ts';
+import {
+  kindsIn,
+  latencyField,
+  type MemberIndex,
+  MemberIndexes,
+  maxCallsWithoutIndex,
+  readIndexedIds,
+} from './member-order.ts';
 import { hasMuchFeedback, readFeedbackByCall } from './related-values.ts';
 import {
   callIfAccepted,
@@ -202,16 +209,18 @@ function releasePlaces({ budget }: CallsPlan, places: readonly SortableCall[]): 
 /** Yields the ids of a project's calls in the order of an index of their member. */
 async function* idsByIndex(
   database: Database,
-  { project_id }: CallsPlan,
+  { project_id, parts }: CallsPlan,
   { sortBy }: Page,
   index: MemberIndex,
 ): AsyncGenerator<string[], void, undefined> {
-  const { direction } = sortBy[0]!;
-  for (const kind of kindsIn(direction, index)) {
+  const { direction, field } = sortBy[0]!;
+  // Only numbers satisfy them.
+  const conditions = parts.filter(({ numberField }) => numberField === field);
+  for (const kind of conditions.length > 0 ? (['number'] as const) : kindsIn(direction, index)) {
     let size = maxBatchCalls;
     for (let start = 0, hasMore = true; hasMore; start += size, size = Math.min(2 * size, maxSearched)) {
       await nextTurn();
-      const part = { project_id, kind, direction, limit: size, offset: start };
+      const part = { project_id, conditions, kind, direction, limit: size, offset: start };
       const ids = await database.read((transaction) => readIndexedIds(transaction, index, part));
       hasMore = ids.length === size;
       yield ids;
@@ -384,10 +393,11 @@ async function sortCalls(
     places.sort((a, b) => compareValues(a.values, b.values, sortBy) || (a.id < b.id ? -1 : 1));
     releasePlaces(plan, places.splice(count));
   };
-  const read = jsonColumnsOf([...plan.paths, ...fields]);
+  const columnOf = (field: string): string => (field === latencyField ? 'latency' : field);
+  const read = jsonColumnsOf([...plan.paths, ...fields.map(columnOf)]);
   // Building whole calls would take most of the time.
   const needsCalls = plan.accepts ?? plan.related ?? plan.expand ?? (read.includes('summary') || read.includes('data'));
-  const sorted = smallColumns.filter((column) => column === 'id' || fields.includes(column));
+  const sorted = smallColumns.filter((column) => column === 'id' || fields.map(columnOf).includes(column));
   const toPlace = async (row: SizedRow): Promise<SortableCall | undefined> => {
     await budget.parse(row.memory_bytes);
     const record = needsCalls ? await comparedIfAccepted(plan, row) : new ComparedRecord(withValues(row, read));
@@ -395,7 +405,7 @@ async function sortCalls(
     const values: SortValue[] = [];
     let heldBytes = bytesPerPlace;
     for (const field of fields) {
-      const found = record.valueAt(field);
+      const found = field === latencyField ? row.latency : record.valueAt(field);
       if (typeof found === 'object') await budget.scan(row.memory_bytes, 1);
       const time = timeColumns.includes(field) && typeof found === 'string' ? normalizeTimestamp(found) : undefined;
       const value = time ?? sortValueOf(found);

@@ -3,6 +3,7 @@ import type { SortKey } from '../../contract/sort-keys.ts';
 import type { Database, SortedMember, Transaction } from '../storage/database.ts';
 import type { Tables } from '../storage/database-tables.ts';
 import { digestOf } from '../storage/digest.ts';
+import { type ConditionPart, joinParts } from './condition.ts';
 
 /** Maximum number of indexes of members, each of which is kept up with every recorded call. */
 const maxIndexes = 4;
@@ -114,12 +115,12 @@ export const latencyField = 'summary.weave.latency_ms';
 export const maxCallsWithoutIndex = 20_000;
 
 /**
- * Returns the ids of a project's calls with a number above another one in a field. Undefined if they are more than `maxCalls`, or without
- * an index, which is created for projects with many calls.
+ * Returns the ids of a project's calls whose number in a field satisfies a condition. Undefined if they are more than `maxCalls`, or
+ * without an index, which is created for projects with many calls.
  */
-export async function callsAbove(
+export async function callsByNumber(
   database: Database,
-  { project_id, field, above }: { project_id: string; field: string; above: number },
+  { project_id, field, condition }: { project_id: string; field: string; condition: Expression<SqlBool> },
   maxCalls: number,
 ): Promise<string[] | undefined> {
   const indexes = MemberIndexes.of(database);
@@ -135,7 +136,7 @@ export async function callsAbove(
   const { number } = index;
   const rows = await database.read((transaction) =>
     indexedCalls(transaction, project_id)
-      .where(number, '>', above)
+      .where(condition)
       .orderBy(number, 'desc')
       .limit(maxCalls + 1)
       .execute(),
@@ -144,7 +145,7 @@ export async function callsAbove(
 }
 
 function sortedMember({ memberIndexes }: Database, field: string): SortedMember | undefined {
-  if (field === latencyField) return memberIndexes.latency;
+  if (field === latencyField) return { number: 'latency' };
   const [column = '', ...names] = field.split('.');
   const isJson = ['inputs', 'output', 'attributes', 'summary'].includes(column);
   // The service derives these from other members.
@@ -169,21 +170,30 @@ function indexedCalls(transaction: Transaction, project_id: string) {
   return transaction.selectFrom('calls').select('id').where('project_id', '=', project_id).where(ofSorted);
 }
 
-/** Reads the ids of a project's calls with values of one kind, in the order of an index. */
+/** Reads the ids of a project's calls that satisfy conditions and have values of one kind, in the order of an index. */
 export async function readIndexedIds(
   transaction: Transaction,
   { number, text, wholeText, ordersByNull }: MemberIndex,
   {
     project_id,
+    conditions,
     kind,
     direction,
     limit,
     offset,
-  }: { project_id: string; kind: Kind; direction: SortKey['direction']; limit: number; offset: number },
+  }: Pick<SortKey, 'direction'> & {
+    project_id: string;
+    conditions: readonly ConditionPart[];
+    kind: Kind;
+    limit: number;
+    offset: number;
+  },
 ): Promise<string[]> {
   const isNull = (value: Expression<unknown>) => sql<SqlBool>`${value} is null`;
   const isPresent = (value: Expression<unknown>) => sql<SqlBool>`${value} is not null`;
-  let calls = indexedCalls(transaction, project_id).where(kind === 'number' ? isPresent(number) : isNull(number));
+  let calls = indexedCalls(transaction, project_id)
+    .where(joinParts(conditions))
+    .where(kind === 'number' ? isPresent(number) : isNull(number));
   if (text && kind !== 'number') calls = calls.where(kind === 'text' ? isPresent(text) : isNull(text));
   const present = { number: [number, text], text: [text], none: [] }[kind];
   for (const value of ordersByNull ? [number, text] : present) {

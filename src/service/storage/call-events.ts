@@ -2,7 +2,7 @@ import type { EndedCall, StartedCall } from '../../contract/calls.ts';
 import type { ResultOf } from '../../contract/endpoints.ts';
 import { inBatches } from '../../core/in-batches.ts';
 import { normalizeTimestamp } from '../../core/timestamps.ts';
-import { toCallRow, toJson } from './call-rows.ts';
+import { latencyOf, toCallRow, toJson } from './call-rows.ts';
 import type { Transaction } from './database.ts';
 import type { Tables } from './database-tables.ts';
 import { newIds } from './ids.ts';
@@ -74,28 +74,28 @@ async function recordEventsOf(
     if (pendingChanges.get(end.id)?.ended_at) continue;
     const newCall = newCalls.get(end.id);
     if (newCall) endNewCall(newCall, end);
-    else if (recorded.has(end.id)) await endCall(transaction, end);
+    else if (recorded.has(end.id)) await endCall(transaction, recorded.get(end.id)!, end);
     else if (!deleted.has(end.id) && !pendingEnds.has(end.id)) pendingEnds.set(end.id, end);
   }
   const ended = ends.map(({ id }) => id).filter((id) => recorded.has(id));
   await endItems(transaction, project_id, ended);
   await insertRows(transaction, 'calls', [...newCalls.values()]);
   const startedLate = [...newCalls.keys()].filter((id) => pendingChanges.has(id));
-  for (const id of startedLate) await applyPendingEnd(transaction, project_id, id);
+  for (const id of startedLate) await applyPendingEnd(transaction, newCalls.get(id)!);
   await deleteByIds(transaction, 'early_call_ends', project_id, startedLate);
   await storePendingEnds(transaction, [...pendingEnds.values()]);
   return new Map([...recorded].map(([id, { trace_id }]) => [id, trace_id]));
 }
 
 /** Ends a call with the end that arrived before its start, if there is one. Ends may be large, so each is read by itself. */
-async function applyPendingEnd(transaction: Transaction, project_id: string, id: string): Promise<void> {
+async function applyPendingEnd(transaction: Transaction, call: Tables['calls']): Promise<void> {
   const change = await transaction
     .selectFrom('early_call_ends')
     .selectAll()
-    .where('project_id', '=', project_id)
-    .where('id', '=', id)
+    .where('project_id', '=', call.project_id)
+    .where('id', '=', call.id)
     .executeTakeFirst();
-  if (change?.ended_at) await endCall(transaction, change);
+  if (change?.ended_at) await endCall(transaction, call, change);
 }
 
 /** Returns what is stored about calls: their rows, whether they were deleted, and the pending changes, without the values. */
@@ -105,7 +105,7 @@ async function findStored(transaction: Transaction, project_id: string, ids: str
   const recorded = await find((chunk) =>
     selectByIds(transaction, 'calls', project_id, chunk)
       // No index has the last column. Without it, SQLite would look for the ids in the whole index of traces.
-      .select(['id', 'trace_id', 'memory_bytes'])
+      .select(['id', 'trace_id', 'started_at', 'memory_bytes'])
       .execute(),
   );
   const deleted = await find((chunk) =>
@@ -150,15 +150,21 @@ function toCallChange({ project_id, id, ended_at, exception, output, summary }: 
 function endNewCall(call: Tables['calls'], { ended_at, exception, output, summary, memory_bytes }: CallChange): void {
   if (call.ended_at !== null) return;
   Object.assign(call, { ended_at, exception, output, summary, memory_bytes: call.memory_bytes + memory_bytes });
+  call.latency = latencyOf(call.started_at, ended_at, summary);
 }
 
 /** Ends a recorded call that has not ended. */
-async function endCall(transaction: Transaction, end: CallChange): Promise<void> {
+async function endCall(
+  transaction: Transaction,
+  { started_at }: Pick<Tables['calls'], 'started_at'>,
+  end: CallChange,
+): Promise<void> {
   const { project_id, id, ended_at, exception, output, summary, memory_bytes } = end;
   await transaction
     .updateTable('calls')
     .set((eb) => ({
       ended_at,
+      latency: latencyOf(started_at, ended_at, summary),
       exception,
       output,
       summary,

@@ -2,7 +2,7 @@ import type { RecordedCall } from '../../contract/calls.ts';
 import { parseReference } from '../../contract/references.ts';
 import { parseStoredJson, plainNumber, storedJson } from '../../core/json/exact-number.ts';
 import { isJsonObject, type Members } from '../../core/json/json-object.ts';
-import { microsecondsOf, normalizeTimestamp, shortTimestamp } from '../../core/timestamps.ts';
+import { microsecondsOf, shortTimestamp } from '../../core/timestamps.ts';
 import { type Tables, tables } from './database-tables.ts';
 import { memoryBytesOf } from './memory-bytes.ts';
 
@@ -10,21 +10,24 @@ import { memoryBytesOf } from './memory-bytes.ts';
 export const jsonColumns = ['attributes', 'inputs', 'output', 'summary', 'data'] as const;
 export type JsonColumn = (typeof jsonColumns)[number];
 
-type SmallColumn = Exclude<keyof Tables['calls'], JsonColumn | 'memory_bytes'>;
-/** Columns that every query of calls reads. */
-export const smallColumns = Object.keys(tables.calls.columns).filter(
-  (column): column is SmallColumn => column !== 'memory_bytes' && !(jsonColumns as readonly string[]).includes(column),
+type MemberColumn = Exclude<keyof Tables['calls'], JsonColumn | 'memory_bytes' | 'latency'>;
+const otherColumns: readonly string[] = [...jsonColumns, 'memory_bytes', 'latency'];
+/** Columns with members of calls that are not JSON. */
+export const memberColumns = Object.keys(tables.calls.columns).filter(
+  (column): column is MemberColumn => !otherColumns.includes(column),
 );
+/** Columns that every query of calls reads. */
+export const smallColumns = [...memberColumns, 'latency'] as const;
 
 type KeyColumn = 'project_id' | 'id' | 'op_name' | 'trace_id' | 'started_at' | 'ended_at';
 const keyColumns = ['project_id', 'id', 'op_name', 'trace_id', 'started_at', 'ended_at'] as const;
 /** Columns with text, which an import may give any type. */
-const textColumns = smallColumns.filter(
-  (column): column is Exclude<SmallColumn, KeyColumn> => !keyColumns.some((key) => key === column),
+const textColumns = memberColumns.filter(
+  (column): column is Exclude<MemberColumn, KeyColumn> => !keyColumns.some((key) => key === column),
 );
 
 /** A row of a call of which perhaps not all JSON columns were read. */
-export type CallRow = Pick<Tables['calls'], SmallColumn> & Partial<Pick<Tables['calls'], JsonColumn>>;
+export type CallRow = Pick<Tables['calls'], (typeof smallColumns)[number]> & Partial<Pick<Tables['calls'], JsonColumn>>;
 
 /** The members of a call that every row has. */
 type RowKey = Pick<Tables['calls'], KeyColumn>;
@@ -50,8 +53,9 @@ export function toCallRow(key: RowKey, members: Members): Tables['calls'] {
     data: others.length === 0 ? '{}' : storedJson(Object.fromEntries(others)),
   };
   const memory_bytes = memoryBytesOf(...Object.values(texts), ...Object.values(values));
+  const latency = latencyOf(key.started_at, key.ended_at, values.summary);
   // Spreading objects with so many members together takes ten times as long as all the rest.
-  return Object.assign({ memory_bytes }, key, texts, values);
+  return Object.assign({ memory_bytes, latency }, key, texts, values);
 }
 
 /** Formats a recorded value for a JSON column; null for a missing one. */
@@ -92,39 +96,41 @@ export function toCall(row: CallRow): RecordedCall {
   for (const column of ['attributes', 'inputs', 'output'] as const) {
     if (row[column] != null) call[column] = parseStoredJson(row[column]);
   }
-  for (const column of smallColumns) (call as Members)[column] = row[column];
+  for (const column of memberColumns) (call as Members)[column] = row[column];
   call.started_at = shortTimestamp(row.started_at);
   call.ended_at = row.ended_at && shortTimestamp(row.ended_at);
   if (row.summary !== undefined)
-    call.summary = deriveSummary(call, row.summary === null ? {} : parseStoredJson(row.summary));
+    call.summary = deriveSummary(call, row.summary === null ? {} : parseStoredJson(row.summary), row.latency);
   return call;
 }
 
 /** Adds what the public service derives from the other members: the status, the latency and the name for display. */
-function deriveSummary(call: RecordedCall, recorded: unknown): unknown {
+function deriveSummary(call: RecordedCall, recorded: unknown, latency: number | null): unknown {
   const summary = recorded ?? {};
   if (!isJsonObject(summary)) return summary;
   const { status, latency_ms, trace_name, display_name, ...weave } = Object((summary as Members).weave) as Members;
-  const { started_at, ended_at } = call;
   const name = call.op_name ?? '';
   return {
     ...summary,
     weave: {
       ...weave,
       status: statusOf(call, summary as Members),
-      ...(ended_at && started_at && { latency_ms: millisecondsBetween(started_at, ended_at) }),
+      ...(latency !== null && { latency_ms: latency }),
       ...(call.display_name ? { display_name: call.display_name } : { trace_name: parseReference(name)?.name ?? name }),
     },
   };
 }
 
-/** Returns the whole milliseconds between two times, which have microseconds or milliseconds. */
+/** Returns what the column `latency` has for a call. */
+export function latencyOf(started_at: string, ended_at: string | null, summary: string | null): number | null {
+  if (!ended_at) return null;
+  const hasMembers = summary === null || summary === 'null' || summary.trimStart().startsWith('{');
+  return hasMembers ? millisecondsBetween(started_at, ended_at) : null;
+}
+
+/** Returns the whole milliseconds between two stored times of a call. */
 export function millisecondsBetween(started_at: string, ended_at: string): number {
-  const [start, end] = [started_at, ended_at].map((time) => microsecondsOf(normalizeTimestamp(time) ?? time)) as [
-    number,
-    number,
-  ];
-  return Math.trunc((end - start) / 1000);
+  return Math.trunc((microsecondsOf(ended_at) - microsecondsOf(started_at)) / 1000);
 }
 
 function statusOf({ exception, ended_at }: RecordedCall, { status_counts }: Members): string {

@@ -16,6 +16,7 @@ const kind: Column<'object' | 'op'> = { type: 'text', isRequired: true };
 const annotatorKind: Column<AnnotatorKind> = { type: 'text', isRequired: true };
 const integer: Column<number> = { type: 'integer', isRequired: true };
 const double: Column<number> = { type: 'double precision', isRequired: true };
+const optionalDouble: Column<number | null> = { type: 'double precision', isRequired: false };
 const bytes: Column<Uint8Array> = { type: 'bytes', isRequired: true };
 
 /** The estimated memory that the row takes, so that large ones are read in small batches; before the columns that are large. */
@@ -151,6 +152,8 @@ export const tables = {
       wb_user_id: optionalText,
       wb_run_id: optionalText,
       memory_bytes: memoryBytes,
+      /** The milliseconds that the call took; null until it has ended, and for a summary that is no object. */
+      latency: optionalDouble,
       attributes: optionalText,
       inputs: optionalText,
       output: optionalText,

@@ -20,8 +20,6 @@ export interface MemberIndexStore {
   readonly prefix: string;
   /** True if the engine finds calls in the order of an index only if they are ordered by the columns that are null, too. */
   readonly ordersByNull: boolean;
-  /** The milliseconds from the start of a call to its end, as `summary.weave.latency_ms` has them. */
-  readonly latency: SortedMember;
   /**
    * Returns the member of a JSON column to which names lead. Its number is Infinity, and its text null, in JSON with characters that
    * the engine cannot read.

@@ -391,6 +391,19 @@ describe('POST /calls/stream_query of recorded calls', () => {
     ],
     ['status', { $eq: [field('summary.weave.status'), literal('running')] }, 'a d'],
     ['latency', { $gt: [field('summary.weave.latency_ms'), literal(100_000)] }, 'b'],
+    ['latency above its own', { $gt: [field('summary.weave.latency_ms'), literal(180_000)] }, ''],
+    ['latency from', { $gte: [field('summary.weave.latency_ms'), literal(180_000)] }, 'b'],
+    ['latency above a fraction', { $gt: [field('summary.weave.latency_ms'), literal(59_999.5)] }, 'b c'],
+    ['latency below', { $lt: [field('summary.weave.latency_ms'), literal(180_000)] }, 'c'],
+    ['latency up to', { $lte: [field('summary.weave.latency_ms'), literal(180_000)] }, 'b c'],
+    ['no latency above', { $not: [{ $gt: [field('summary.weave.latency_ms'), literal(60_000)] }] }, 'a c d'],
+    [
+      'latency and name',
+      {
+        $and: [{ $gt: [field('summary.weave.latency_ms'), literal(0)] }, { $eq: [field('op_name'), literal('plan')] }],
+      },
+      'c',
+    ],
     ['trace name', { $eq: [field('summary.weave.trace_name'), literal('plan')] }, 'a b c'],
     [
       'input and column',

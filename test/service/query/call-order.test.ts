@@ -1,6 +1,7 @@
 import fc from 'fast-check';
+import { type SqlBool, sql } from 'kysely';
 import { describe, expect, it } from 'vitest';
-import { callsAbove, MemberIndexes } from '../../../src/service/query/member-order.ts';
+import { callsByNumber, MemberIndexes } from '../../../src/service/query/member-order.ts';
 import { openDatabase } from '../../../src/service/storage/open-database.ts';
 import { caseCount } from '../../support/cases.ts';
 import { basic, startTestService, withStore } from '../../support/embedded-service.ts';
@@ -263,7 +264,7 @@ describe('the index of a member', async () => {
       id: `id-${n}`,
       op_name: `op-${n % 8 === 0 ? 'seldom' : 'often'}`,
       started_at: time(n),
-      ended_at: time(n),
+      ended_at: time(n + inputsOf(n).n),
       inputs: inputsOf(n),
       output: null,
     }));
@@ -278,6 +279,12 @@ describe('the index of a member', async () => {
     );
     expect(await idsOf({ project_id, sort_by, limit: 3, offset: 11_990 })).toEqual(
       inOrder(calls, sort_by).slice(11_990, 11_993),
+    );
+    const isSlow = { $gt: [{ $getField: 'summary.weave.latency_ms' }, { $literal: 3_000_000 }] };
+    const slow = calls.filter(({ inputs }) => inputs.n > 3000);
+    const byLatency = { sort_by: [{ field: 'summary.weave.latency_ms', direction: 'asc' }], query: { $expr: isSlow } };
+    expect(await idsOf({ project_id, ...byLatency, limit: 30, offset: 8980 })).toEqual(
+      inOrder(slow, [{ field: 'inputs.n', direction: 'asc' }]).slice(8980, 9010),
     );
     const isThird = { $eq: [{ $convert: { input: { $getField: 'inputs.half' }, to: 'int' } }, { $literal: 1 }] };
     const third = calls.filter(({ inputs }) => inputs.half === 1);
@@ -295,18 +302,20 @@ describe('the index of a member', async () => {
       call_started_at: time(0),
       call_ended_at: time(seconds),
     }));
-    const lines = [...calls, { ...calls[0], call_id: 'running', call_ended_at: null }].map((call) =>
-      JSON.stringify(call),
-    );
+    const others = [
+      { ...calls[0], call_id: 'running', call_ended_at: null },
+      { ...calls[1], call_id: 'listed', call: { summary: ['A list has no latency'] } },
+    ];
+    const lines = [...calls, ...others].map((call) => JSON.stringify(call));
     await withStore(service.data, (store) => store.importItems(lines, { projectId: project_id, queueId: 'slow' }));
-    const slow = { project_id, field: 'summary.weave.latency_ms', above: 1000 };
-    expect(await callsAbove(database, slow, 2)).toEqual(['id-1', 'id-2']);
-    expect(await callsAbove(database, slow, 1)).toBeUndefined();
+    const slow = { project_id, field: 'summary.weave.latency_ms', condition: sql<SqlBool>`latency > 1000` };
+    expect(await callsByNumber(database, slow, 2)).toEqual(['id-1', 'id-2']);
+    expect(await callsByNumber(database, slow, 1)).toBeUndefined();
     const latency = { $getField: slow.field };
     const isSlow = { $expr: { $gt: [latency, { $literal: 1000 }] } };
     expect(await idsOf({ project_id, query: isSlow })).toEqual(['id-1', 'id-2']);
     const { body } = await service.query('slow', { project_id, filter: { latency_above: 1 } });
-    expect(body.items.map(({ call_id }: { call_id: string }) => call_id)).toEqual(['id-1', 'id-2']);
+    expect(body.items.map(({ call_id }: { call_id: string }) => call_id)).toEqual(['id-1', 'id-2', 'listed']);
   });
 
   it('stays while it is in use, and is not created for what JSON cannot tell', async () => {

@@ -5,20 +5,9 @@ import type { Tables } from '../database-tables.ts';
 /** Returns the indexes of members in a database. An index is created beside the writers, which do not wait. */
 export function postgresMemberIndexes(db: Kysely<Tables>): MemberIndexStore {
   const prefix = 'calls_sorted_';
-  const milliseconds = (column: string): string => {
-    const part = (start: number, length: number): string => `substr(${column}, ${start}, ${length})::int`;
-    const date = [part(1, 4), part(6, 2), part(9, 2), part(12, 2), part(15, 2)].join(', ');
-    return `extract(epoch from make_timestamp(${date}, substr(${column}, 18, 9)::float8)) * 1000`;
-  };
   return {
     prefix,
     ordersByNull: true,
-    latency: {
-      // The engine has no year 0.
-      number: `case when ended_at >= '0001' and started_at >= '0001'
-        and (summary is null or summary = 'null' or left(ltrim(summary), 1) = '{')
-        then trunc(round((${milliseconds('ended_at')} - ${milliseconds('started_at')}) * 1000) / 1000)::float8 end`,
-    },
     memberOf: (column, names) => {
       // Escaped backslashes are no part of other escapes.
       const rest = `replace(${column}, '\\\\', '')`;

@@ -30,12 +30,6 @@ export function sqliteMemberIndexes(
   return {
     prefix,
     ordersByNull: false,
-    latency: {
-      number: `case
-        when ended_at is not null and (summary is null or summary = 'null' or substr(ltrim(summary), 1, 1) = '{')
-        then ((strftime('%s', ended_at) - strftime('%s', started_at)) * 1000000
-          + substr(ended_at, 21, 6) - substr(started_at, 21, 6)) / 1000 end`,
-    },
     memberOf: (column, names) => {
       const member = `${column}, '$${names.map((name) => `."${name}"`).join('')}'`;
       const type = `json_type(${member})`;
