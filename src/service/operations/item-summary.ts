@@ -35,9 +35,9 @@ const maxListed = 20_000;
 /** The memory of a row of short texts, and of a group, in bytes. */
 const bytesPerRow = 500;
 /** Feedback of which the calls are grouped together, and calls whose judgements are read together. */
-const rowsPerBatch = 10_000;
+const rowsPerBatch = 20_000;
 const callsPerBatch = 1000;
-const bytesPerBatch = rowsPerBatch * shortBytes;
+const bytesPerBatch = rowsPerBatch * 2000;
 /** The memory of the time of a judgement, in bytes. */
 const bytesPerTime = 60;
 
