@@ -25,10 +25,16 @@ export function secondsPerItem(judgements: readonly TimedJudgement[]): Map<strin
   }
   const found = new Map<string, number>();
   for (const [by, times] of timesBy) {
-    const taken = timesTaken([...times.values()].sort((a, b) => a - b));
-    if (taken.length > 0) found.set(by, Math.round(median(taken) / 1000));
+    const seconds = medianSeconds([...times.values()]);
+    if (seconds !== undefined) found.set(by, seconds);
   }
   return found;
+}
+
+/** Does the same for one person, from the milliseconds at which each item was last judged; undefined for one item alone. */
+export function medianSeconds(times: readonly number[]): number | undefined {
+  const taken = timesTaken([...times].sort((a, b) => a - b));
+  return taken.length > 0 ? Math.round(median(taken) / 1000) : undefined;
 }
 
 function median(numbers: readonly number[]): number {

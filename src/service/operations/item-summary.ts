@@ -1,20 +1,27 @@
-import { sql } from 'kysely';
+import { type SelectQueryBuilder, sql } from 'kysely';
 import type { ResultOf } from '../../contract/endpoints.ts';
 import { annotationStates } from '../../contract/queue-items.ts';
-import { secondsPerItem, type TimedJudgement } from '../../core/statistics/pace.ts';
-import { inByteOrder } from '../query/sort-records.ts';
+import { callReference } from '../../contract/references.ts';
+import { inBatches } from '../../core/in-batches.ts';
+import { medianSeconds } from '../../core/statistics/pace.ts';
+import { withoutZone } from '../../core/timestamps.ts';
+import { nextTurn } from '../../core/turns.ts';
 import type { RequestBudget } from '../request-budget.ts';
 import type { Database, Transaction } from '../storage/database.ts';
+import type { Tables } from '../storage/database-tables.ts';
 import { findQueue } from '../storage/queue-rows.ts';
 import type { OperationHandler, OperationInput } from './operation.ts';
 import {
-  type CallWithJudgements,
+  type DatedKey,
   type JudgementInQueue,
   type JudgementsOfQueue,
   numberOfText,
   readJudgedCalls,
+  selectFeedback,
+  selectFeedbackKeys,
+  shortBytes,
 } from './read-judgements.ts';
-import { conditionsFor, findsByIndex, type ItemSelection, readItemRows, selectItems } from './select-items.ts';
+import { conditionsFor, findsByIndex, type ItemSelection, selectItems } from './select-items.ts';
 
 type Summary = ResultOf<'summarizeQueueItems'>;
 type ItemGroup = NonNullable<Summary['groups']>[number];
@@ -27,6 +34,12 @@ type SummaryInput = Pick<OperationInput<'summarizeQueueItems'>, 'path' | 'body' 
 const maxListed = 20_000;
 /** The memory of a row of short texts, and of a group, in bytes. */
 const bytesPerRow = 500;
+/** Feedback of which the calls are grouped together, and calls whose judgements are read together. */
+const rowsPerBatch = 20_000;
+const callsPerBatch = 1000;
+const bytesPerBatch = rowsPerBatch * 2000;
+/** The memory of the time of a judgement, in bytes. */
+const bytesPerTime = 60;
 
 /** Counts the items of a queue by operation and state and, if the request names types of judgements, by these. */
 export const summarizeQueueItems: OperationHandler<'summarizeQueueItems'> = async (
@@ -108,7 +121,7 @@ async function groupByJudgements(database: Database, input: SummaryInput): Promi
     withValues: true,
     goldTypes: body.gold_types ?? [],
   };
-  const paces = body.include_times ? new Paces(budget) : undefined;
+  const annotators: Annotators | undefined = body.include_times ? new Map() : undefined;
   const compare = comparison(body.include_times === true);
   const groups: ItemGroup[] = [];
   const places = new Map<string, number>();
@@ -117,30 +130,46 @@ async function groupByJudgements(database: Database, input: SummaryInput): Promi
     `${annotation_state} ${numberOfText(operations, call_op_name)}`;
   const judgedItems = new Map<string, number>();
   const listed: { group: number; judgement: JudgementInQueue }[] = [];
-  for await (const items of readJudgedItems(database, ofQueue, { conditions, budget, paces })) {
-    for (const { id, call_id, call_op_name, annotation_state, judgements } of items) {
-      const { numbers, isDisputed } = compare(judgements);
-      const kind = kindOf({ call_op_name, annotation_state });
-      judgedItems.set(kind, (judgedItems.get(kind) ?? 0) + 1);
-      const key = isDisputed ? id : `${kind} ${numbers}`;
-      const place = places.get(key);
-      if (place !== undefined) {
-        groups[place]!.count += 1;
-        continue;
+  const alike = new Map<string, AlikeItems>();
+  const disputed: string[] = [];
+  const addJudged = async (judgedCalls: ReturnType<typeof readJudgedCalls>): Promise<boolean> => {
+    for await (const batch of judgedCalls) {
+      for (const { call_id, judgements } of batch) {
+        const { ids, calls, ...ofOperation } = alike.get(call_id)!;
+        const { numbers, isDisputed } = compare(judgements);
+        if (isDisputed && calls.length > 1) {
+          for (const [at, call] of calls.entries()) alike.set(call, { ...ofOperation, ids: [ids[at]!], calls: [call] });
+          disputed.push(...calls);
+          continue;
+        }
+        alike.delete(call_id);
+        const kind = kindOf(ofOperation);
+        judgedItems.set(kind, (judgedItems.get(kind) ?? 0) + calls.length);
+        const key = isDisputed ? call_id : `${kind} ${numbers}`;
+        const place = places.get(key);
+        if (place !== undefined) {
+          groups[place]!.count += calls.length;
+          continue;
+        }
+        const group = groups.length;
+        if (group === maxListed || listed.length + judgements.length > maxListed) return false;
+        places.set(key, group);
+        groups.push({ ...ofOperation, count: calls.length, ...(isDisputed && { id: ids[0]!, call_id }) });
+        for (const judgement of judgements) listed.push({ group, judgement });
       }
-      const group = groups.length;
-      if (group === maxListed || listed.length + judgements.length > maxListed) return {};
-      places.set(key, group);
-      groups.push({ call_op_name, annotation_state, count: 1, ...(isDisputed && { id, call_id }) });
-      for (const judgement of judgements) listed.push({ group, judgement });
     }
+    return groups.length + alike.size <= maxListed;
+  };
+  const firstKeys = readAlikeItems(database, ofQueue, { conditions, budget, annotators, alike });
+  if (!(await addJudged(readJudgedCalls(database, ofQueue, budget, firstKeys)))) return {};
+  for (const calls of inBatches(disputed.sort(), callsPerBatch)) {
+    const references = referencesTo(calls, ofQueue, database);
+    if (!(await addJudged(readJudgedCalls(database, { ...ofQueue, references }, budget)))) return {};
   }
-  if (!findsByIndex(conditions)) {
-    const all = await database.read((transaction) => countGroups(transaction, ofQueue, conditions));
-    const unread = all.map((group) => ({ ...group, count: group.count - (judgedItems.get(kindOf(group)) ?? 0) }));
-    groups.push(...unread.filter(({ count }) => count > 0));
-    if (groups.length > maxListed) return {};
-  }
+  const all = await database.read((transaction) => countGroups(transaction, ofQueue, conditions));
+  const unread = all.map((group) => ({ ...group, count: group.count - (judgedItems.get(kindOf(group)) ?? 0) }));
+  groups.push(...unread.filter(({ count }) => count > 0));
+  if (groups.length > maxListed) return {};
   // Annotators and fields are listed in the order in which they first appeared.
   listed.sort((a, b) => (a.judgement.firstAt < b.judgement.firstAt ? -1 : 1));
   return {
@@ -156,121 +185,131 @@ async function groupByJudgements(database: Database, input: SummaryInput): Promi
         ...(body.include_times && { day: dayOf(at) }),
       };
     }),
-    ...(paces && { paces: paces.result() }),
+    ...(annotators && { paces: [...annotators.values()].flatMap(paceOf) }),
   };
 }
 
-/**
- * Reads the items of a summary with their judgements: all of them if an index finds them, and otherwise, where most have no judgement,
- * those that have one.
- */
-async function* readJudgedItems(
-  database: Database,
-  ofQueue: JudgementsOfQueue,
-  { conditions, budget, paces }: { conditions: ItemSelection; budget: RequestBudget; paces: Paces | undefined },
-) {
-  const columns = ['id', 'call_id', 'call_op_name', 'annotation_state'] as const;
-  const read = (selected: ItemSelection) => readItemRows(database, ofQueue, selected, columns, budget);
-  const batches = readJudgedCalls(database, ofQueue, budget);
-  if (findsByIndex(conditions)) {
-    const judgedCalls = new InOrderOfCalls(batches, paces);
-    for await (const rows of read(conditions)) {
-      const items = [];
-      for (const row of rows) {
-        const judgements = judgedCalls.tryFind(row.call_id) ?? (await judgedCalls.find(row.call_id));
-        items.push({ ...row, judgements });
-      }
-      yield items;
-    }
-    if (paces) await judgedCalls.end();
-    return;
-  }
-  for await (const judged of batches) {
-    for (const call of judged) paces?.add(call);
-    const ofCalls = new Map(judged.map(({ call_id, judgements }) => [call_id, judgements]));
-    const ids = database.textsOf(JSON.stringify([...ofCalls.keys()]));
-    const selected = { ...conditions, calls: [...conditions.calls, { isWanted: true, ids }] };
-    for await (const rows of read(selected))
-      yield rows.map((row) => ({ ...row, judgements: ofCalls.get(row.call_id)! }));
-  }
+/** Items of an operation in a state whose calls were judged alike. */
+type AlikeItems = Pick<ItemGroup, 'call_op_name' | 'annotation_state'> & { ids: string[]; calls: string[] };
+
+/** Who judged calls, and the milliseconds at which they last judged each, by their names as JSON. */
+type Annotators = Map<string, { user: string; creator: string | null; times: number[] }>;
+
+interface AlikeContext {
+  conditions: ItemSelection;
+  budget: RequestBudget;
+  /** Where the annotators of all calls are added, if they are wanted. */
+  annotators: Annotators | undefined;
+  /** Where the items are added, by the first of their calls. */
+  alike: Map<string, AlikeItems>;
 }
 
-/** Finds the judgements of calls that are asked for in the order of their ids. */
-class InOrderOfCalls {
-  readonly #batches: AsyncGenerator<CallWithJudgements[], void, undefined>;
-  readonly #paces: Paces | undefined;
-  #batch: CallWithJudgements[] = [];
-  #at = 0;
-  #hasMore = true;
-
-  constructor(batches: AsyncGenerator<CallWithJudgements[], void, undefined>, paces: Paces | undefined) {
-    this.#batches = batches;
-    this.#paces = paces;
-  }
-
-  /** Returns the judgements of a call; undefined if more of them must be read first. */
-  tryFind(call_id: string): readonly JudgementInQueue[] | undefined {
-    for (; this.#at < this.#batch.length; this.#at += 1) {
-      const judged = this.#batch[this.#at]!;
-      if (judged.call_id === call_id) return judged.judgements;
-      if (inByteOrder(judged.call_id) > inByteOrder(call_id)) return [];
+/**
+ * Finds the items that are judged alike, and yields the keys of the feedback on the first call of each. The database compares what was
+ * stored: judgements that differ there may still be equal.
+ */
+async function* readAlikeItems(
+  database: Database,
+  ofQueue: JudgementsOfQueue,
+  { conditions, budget, annotators, alike }: AlikeContext,
+): AsyncGenerator<DatedKey[]> {
+  const { project_id, types, goldTypes = [] } = ofQueue;
+  const prefix = callReference(project_id, '');
+  const end = `${prefix.slice(0, -1)}0`;
+  // Lengths tell where a name ends. Feedback whose payload is long is like no other.
+  const named = (column: 'feedback_type' | 'wb_user_id' | 'creator') => {
+    const name = sql.ref(column);
+    return sql`coalesce(length(${name}) || ' ' || ${name}, '-')`;
+  };
+  const day = annotators ? sql`substr(created_at, 1, 10)` : sql`''`;
+  const judgement = sql`${named('feedback_type')} || ${named('wb_user_id')} || ${named('creator')} || ${day}
+    || case when memory_bytes <= ${shortBytes} then payload else id end`;
+  await budget.reserve(bytesPerBatch);
+  let after: string | undefined = prefix;
+  while (after !== undefined) {
+    await nextTurn();
+    const from: string = after;
+    const { last, heldBytes, found, keys, times } = await database.read(async (transaction) => {
+      const feedback = selectFeedback(transaction, ofQueue).where('weave_ref', '>', from).where('weave_ref', '<', end);
+      const references = feedback.select('weave_ref').orderBy('weave_ref');
+      const last = await references.offset(rowsPerBatch).limit(1).executeTakeFirst();
+      const judged = last ? feedback.where('weave_ref', '<=', last.weave_ref) : feedback;
+      const { count } = await judged.select(({ fn }) => fn.countAll().as('count')).executeTakeFirstOrThrow();
+      const heldBytes = Number(count) * bytesPerRow;
+      budget.hold(heldBytes);
+      const byCall = judged
+        .select(sql<string>`substr(weave_ref, length(${prefix}) + 1)`.as('judged_call'))
+        .select(sql<string>`string_agg(${judgement}, ' ')`.as('judgements'))
+        .where(beginsWith([...types, ...goldTypes]))
+        .groupBy('weave_ref');
+      const items = selectItems(transaction, ofQueue, conditions);
+      const found = await transaction
+        .selectFrom(byCall.as('judged'))
+        // SQLite reads the tables of a cross join in their order, and so looks for items by their calls.
+        .crossJoin(items.select(['id', 'call_id', 'call_op_name', 'annotation_state']).as('items'))
+        .whereRef('call_id', '=', 'judged_call')
+        .where('call_id', 'not like', '%/%')
+        .select(['call_op_name', 'annotation_state'])
+        .select(({ fn }) => fn.min('call_id').as('first'))
+        .select([sql<string>`string_agg(id, '/')`.as('ids'), sql<string>`string_agg(call_id, '/')`.as('calls')])
+        .groupBy(['call_op_name', 'annotation_state', 'judgements'])
+        .execute();
+      const firstCalls = found.map(({ first }) => first);
+      const ofFirst = { ...ofQueue, references: referencesTo(firstCalls, ofQueue, database) };
+      const keys = await selectFeedbackKeys(transaction, ofFirst).execute();
+      const times = annotators ? await readTimes(judged.where(beginsWith(types)), transaction) : [];
+      return { last, heldBytes, found, keys, times };
+    });
+    for (const { first, ids, calls, ...kind } of found)
+      alike.set(first, { ...kind, ids: ids.split('/'), calls: calls.split('/') });
+    for (const { user, creator, times: joined } of times) {
+      const by = JSON.stringify([user, creator]);
+      const judged = joined.split(' ').map((at) => Date.parse(`${withoutZone(at)}Z`));
+      budget.hold(judged.length * bytesPerTime);
+      annotators!.set(by, { user, creator, times: (annotators!.get(by)?.times ?? []).concat(judged) });
     }
-    return this.#hasMore ? undefined : [];
+    yield keys;
+    budget.release(heldBytes);
+    after = last?.weave_ref;
   }
+  budget.release(bytesPerBatch);
+}
 
-  async find(call_id: string): Promise<readonly JudgementInQueue[]> {
-    for (;;) {
-      const found = this.tryFind(call_id);
-      if (found) return found;
-      await this.#readMore();
-    }
-  }
+function referencesTo(calls: readonly string[], { project_id }: JudgementsOfQueue, database: Database) {
+  return database.textsOf(JSON.stringify(calls.map((call) => callReference(project_id, call))));
+}
 
-  /** Reads what is left. */
-  async end(): Promise<void> {
-    while (this.#hasMore) await this.#readMore();
-  }
-
-  async #readMore(): Promise<void> {
-    const { value, done } = await this.#batches.next();
-    this.#hasMore = !done;
-    this.#batch = value ?? [];
-    this.#at = 0;
-    for (const judged of this.#batch) this.#paces?.add(judged);
-  }
+function beginsWith(types: readonly string[]) {
+  const tests = types.map((type) => sql`substr(feedback_type, 1, length(${type})) = ${type}`);
+  return sql<boolean>`(${sql.join(tests, sql` or `)})`;
 }
 
 function dayOf(at: string): string {
   return at.slice(0, 10);
 }
 
-/** Collects how long each annotator takes for an item. */
-class Paces {
-  readonly #budget: RequestBudget;
-  readonly #annotators = new Map<string, Pick<JudgementInQueue, 'user' | 'creator'>>();
-  readonly #timed: TimedJudgement[] = [];
-
-  constructor(budget: RequestBudget) {
-    this.#budget = budget;
-  }
-
-  add({ call_id, judgements }: CallWithJudgements): void {
-    for (const { isGold, user, creator, at } of judgements) {
-      if (isGold) continue;
-      this.#budget.hold(bytesPerTime);
-      const by = JSON.stringify([user, creator]);
-      this.#annotators.set(by, { user, creator });
-      this.#timed.push({ by, item: call_id, atMs: Date.parse(`${at}Z`) });
-    }
-  }
-
-  result(): NonNullable<Summary['paces']> {
-    return [...secondsPerItem(this.#timed)].map(([by, seconds]) => ({ ...this.#annotators.get(by)!, seconds }));
-  }
+/** Reads when each annotator last judged each call, the times of an annotator as one text. */
+function readTimes(judgements: SelectQueryBuilder<Tables, 'feedback', object>, transaction: Transaction) {
+  // Some clients name the account as the creator of what its user judges.
+  const creator = sql<string | null>`nullif(creator, wb_user_id)`;
+  const latest = judgements
+    .select(['weave_ref', 'wb_user_id as user', creator.as('creator')])
+    .select(({ fn }) => fn.max('created_at').as('at'))
+    .groupBy(['weave_ref', 'wb_user_id', creator]);
+  return transaction
+    .selectFrom(latest.as('latest'))
+    .select(['user', 'creator', sql<string>`string_agg(at, ' ')`.as('times')])
+    .groupBy(['user', 'creator'])
+    .orderBy(({ fn }) => fn.min('weave_ref'))
+    .orderBy(({ fn }) => fn.min('at'))
+    .execute();
 }
 
-/** The memory of the time of a judgement, in bytes. */
-const bytesPerTime = 200;
+/** Returns how long an annotator takes for an item; nothing if that was only one. */
+function paceOf({ times, ...annotator }: { user: string; creator: string | null; times: number[] }) {
+  const seconds = medianSeconds(times);
+  return seconds === undefined ? [] : [{ ...annotator, seconds }];
+}
 
 /**
  * Returns a function that numbers the judgements of a call, equal ones of all calls alike, and tells whether annotators differ in a

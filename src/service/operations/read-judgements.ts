@@ -1,10 +1,10 @@
-import { sql } from 'kysely';
+import { type RawBuilder, sql } from 'kysely';
 import type { StoredFeedback } from '../../contract/feedback.ts';
 import { callIdOf } from '../../contract/references.ts';
 import { withoutZone } from '../../core/timestamps.ts';
 import { nextTurn } from '../../core/turns.ts';
 import type { RequestBudget } from '../request-budget.ts';
-import type { Database } from '../storage/database.ts';
+import type { Database, Transaction } from '../storage/database.ts';
 import type { Tables } from '../storage/database-tables.ts';
 import { isAfterFeedback } from '../storage/feedback-order.ts';
 import { totalMemoryOf } from '../storage/memory-bytes.ts';
@@ -16,9 +16,9 @@ const rowsPerTurn = 5000;
 const bytesPerRow = 500;
 const bytesPerChar = 2;
 /** Feedback of at most so many bytes is read with its key; a statement for larger ones follows. References take 1,300 of them. */
-const shortBytes = 4096;
+export const shortBytes = 4096;
 
-type DatedKey = FeedbackKey &
+export type DatedKey = FeedbackKey &
   Pick<Tables['feedback'], 'created_at' | 'feedback_type' | 'creator'> & { payload?: string | null };
 
 /** A queue, and the beginnings of the types of feedback that are judgements in it; the rest of a type is the field. */
@@ -34,6 +34,8 @@ export interface JudgementsOfQueue {
   withValues: boolean;
   /** The beginnings of the types of gold, if it is wanted. */
   goldTypes?: readonly string[];
+  /** SQL of the references to the calls that alone are wanted; to all by default. */
+  references?: RawBuilder<unknown>;
 }
 
 /** A judgement that counts: a later one of the same annotator takes the place of an earlier one. */
@@ -64,12 +66,14 @@ export interface CallWithJudgements {
 /**
  * Yields the calls that were judged in a queue, in the order of their ids, in batches, whose memory the budget holds until the next
  * one.
+ * @param keysOfCalls the keys of their feedback, if they have been read.
  * @throws Refusal 413 for a call with more judgements than the budget allows.
  */
 export async function* readJudgedCalls(
   database: Database,
   queue: JudgementsOfQueue,
   budget: RequestBudget,
+  keysOfCalls = readFeedbackKeys(database, queue, budget),
 ): AsyncGenerator<CallWithJudgements[], void, undefined> {
   const { project_id, types, goldTypes = [], withValues } = queue;
   const allTypes = [...types, ...goldTypes];
@@ -105,7 +109,7 @@ export async function* readJudgedCalls(
   };
   // Most payloads are the same few.
   let [lastPayload, lastValue]: [string?, string?] = [];
-  for await (const keys of readFeedbackKeys(database, queue, budget)) {
+  for await (const keys of keysOfCalls) {
     if (!withValues || keys.every(({ payload }) => typeof payload === 'string')) {
       if (withValues) await budget.parse(totalMemoryOf(keys));
       for (const key of keys) {
@@ -137,9 +141,10 @@ export async function* readJudgedCalls(
 /** Reads the keys of the feedback that was given in the queue: that of a call side by side, the oldest first. */
 async function* readFeedbackKeys(
   database: Database,
-  { project_id, queue_id, types, field, user, withValues }: JudgementsOfQueue,
+  queue: JudgementsOfQueue,
   budget: RequestBudget,
 ): AsyncGenerator<DatedKey[]> {
+  const { types, field, user, withValues } = queue;
   const bytes = rowsPerTurn * (bytesPerRow + (withValues ? shortBytes : 0));
   const typesOfField = field === undefined ? [] : types.map((type) => type + field);
   await budget.reserve(bytes);
@@ -147,18 +152,7 @@ async function* readFeedbackKeys(
   do {
     await nextTurn();
     const keys = await database.read((transaction) => {
-      let page = transaction
-        .selectFrom('feedback')
-        .select(['id', 'weave_ref', 'feedback_type', 'created_at', 'creator', 'wb_user_id', 'memory_bytes'])
-        .where('project_id', '=', project_id)
-        .where('queue_id', '=', queue_id)
-        .orderBy('weave_ref')
-        .orderBy('created_at')
-        .orderBy('id')
-        .orderBy('wb_user_id')
-        .limit(rowsPerTurn);
-      if (withValues)
-        page = page.select(sql<string | null>`case when memory_bytes <= ${shortBytes} then payload end`.as('payload'));
+      let page = selectFeedbackKeys(transaction, queue).limit(rowsPerTurn);
       if (typesOfField.length > 0) page = page.where('feedback_type', 'in', typesOfField);
       if (user !== undefined) page = page.where('wb_user_id', '=', user);
       if (!last) return page.execute();
@@ -168,6 +162,27 @@ async function* readFeedbackKeys(
     last = keys.length < rowsPerTurn ? undefined : keys.at(-1);
   } while (last);
   budget.release(bytes);
+}
+
+/** Returns the keys of the feedback that was given in the queue, as a query: that of a call side by side, the oldest first. */
+export function selectFeedbackKeys(transaction: Transaction, queue: JudgementsOfQueue) {
+  const keys = selectFeedback(transaction, queue)
+    .select(['id', 'weave_ref', 'feedback_type', 'created_at', 'creator', 'wb_user_id', 'memory_bytes'])
+    .orderBy('weave_ref')
+    .orderBy('created_at')
+    .orderBy('id')
+    .orderBy('wb_user_id');
+  if (!queue.withValues) return keys;
+  return keys.select(sql<string | null>`case when memory_bytes <= ${shortBytes} then payload end`.as('payload'));
+}
+
+/** Returns the feedback that was given in the queue, as a query of which the columns are to be selected. */
+export function selectFeedback(transaction: Transaction, { project_id, queue_id, references }: JudgementsOfQueue) {
+  const feedback = transaction
+    .selectFrom('feedback')
+    .where('project_id', '=', project_id)
+    .where('queue_id', '=', queue_id);
+  return references ? feedback.where(sql<boolean>`weave_ref in ${references}`) : feedback;
 }
 
 /** Returns the value of a judgement as JSON; undefined if there is none. */

@@ -96,11 +96,59 @@ describe('POST /annotation_queues/{queue_id}/items/summary', () => {
     const named = { call_ids: ['call-0', 'call-1', 'call-4'] };
     expect((await summary(queue, { filter: named, judgement_types: ['judged.'] })).groups).toEqual([
       { call_op_name: 'plan', annotation_state: 'completed', count: 1 },
-      { call_op_name: 'chat', annotation_state: 'unstarted', count: 1 },
       { call_op_name: 'plan', annotation_state: 'unstarted', count: 1, id, call_id: 'call-4' },
+      { call_op_name: 'chat', annotation_state: 'unstarted', count: 1 },
     ]);
     const exact = await summary(queue, { filter: { has_error: false }, judgement_types: ['judged.'] });
     expect(exact.groups.map(({ count }: { count: number }) => count)).toEqual([1, 1, 1, 3]);
+  });
+
+  it('counts equal judgements together that are stored differently, and lists each item of those on which annotators differ', async () => {
+    const queue = await service.createQueue({ calls: callIds });
+    await judge(queue, 'call-0', 'tone', 'rude');
+    await judge(queue, 'call-0', 'tone', 'kind');
+    await judge(queue, 'call-2', 'tone', 'kind', { payload: { why: 'polite', value: 'kind' } });
+    await judge(queue, 'call-4', 'tone', 'kind', { payload: { why: 'x'.repeat(5000), value: 'kind' } });
+    for (const call of ['call-1', 'call-3']) {
+      await judge(queue, call, 'tone', 'kind');
+      await judge(queue, call, 'tone', 'rude', {}, 'bob');
+    }
+    const { groups, judgements } = await summary(queue, { judgement_types: ['judged.'] });
+    expect(groups).toEqual([
+      { call_op_name: 'plan', annotation_state: 'unstarted', count: 3 },
+      { call_op_name: 'chat', annotation_state: 'unstarted', count: 1, id: expect.any(String), call_id: 'call-1' },
+      { call_op_name: 'chat', annotation_state: 'unstarted', count: 1, id: expect.any(String), call_id: 'call-3' },
+      { call_op_name: 'chat', annotation_state: 'unstarted', count: 1 },
+    ]);
+    expect(judgements.map(({ group, user, value }: Record<string, unknown>) => [group, user, value])).toEqual([
+      [0, 'ada', 'kind'],
+      [1, 'ada', 'kind'],
+      [1, 'bob', 'rude'],
+      [2, 'ada', 'kind'],
+      [2, 'bob', 'rude'],
+    ]);
+  });
+
+  it('tells how long each annotator takes for an item, whatever the filter, and leaves gold out', async () => {
+    const queue = await service.createQueue({ calls: callIds });
+    await judge(queue, 'call-0', 'tone', 'kind');
+    await judge(queue, 'call-2', 'tone', 'rude', { creator: 'ada' });
+    await judge(queue, 'call-4', 'tone', 'kind');
+    await judge(queue, 'call-4', 'clear', true);
+    await judge(queue, 'call-5', 'tone', 'kind', { feedback_type: 'gold.tone' });
+    await judge(queue, 'call-5', 'tone', 'kind', { creator: 'claude' });
+    for (const [call, second] of ['00', '10', '30', '50'].entries())
+      await execute(
+        service.data,
+        `update feedback set created_at = '2026-01-02T12:00:${second}.000Z'
+        where queue_id = '${queue}' and weave_ref like '%/call-${[0, 2, 4, 5][call]}'`,
+      );
+    const request = { judgement_types: ['judged.'], gold_types: ['gold.'], include_times: true };
+    const { judgements, paces } = await summary(queue, { ...request, filter: { call_ids: ['call-2'] } });
+    expect(paces).toEqual([{ user: 'ada', creator: null, seconds: 15 }]);
+    expect(judgements).toEqual([
+      { group: 0, field: 'tone', user: 'ada', creator: null, value: 'rude', day: '2026-01-02' },
+    ]);
   });
 
   it('compares judgements that are too large to be in memory together, but none that is too large alone', async () => {
