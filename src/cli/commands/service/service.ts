@@ -296,8 +296,9 @@ function addEndSessions(service: Command): void {
   });
   addChangeFlags(command, dataFlags).action(async (name: string | undefined, { all }: { all?: true }) => {
     if ((name === undefined) !== (all === true)) throw new UsageError('name an account or pass --all');
-    const count = await withStore(command, (store) => store.endSessions(name));
-    printLine(`${name ?? 'all accounts'}: ${pluralize(count, 'session')} ended`);
+    const { sessions, invitations } = await withStore(command, (store) => store.endSessions(name));
+    const withdrawn = `${pluralize(invitations, 'unused invitation')} withdrawn`;
+    printLine(`${name ?? 'all accounts'}: ${pluralize(sessions, 'session')} ended, ${withdrawn}`);
   });
 }
 
