@@ -38,7 +38,7 @@ import { importPromptfooFile, listNotes } from './promptfoo/promptfoo-file.ts';
 import { storeEvaluationFile } from './store-evaluation.ts';
 import { missedThresholds, type Thresholds } from './thresholds.ts';
 import { interruptedRun, waitForEnd } from './wait-for-run.ts';
-import { type ToolRunner, withTools } from './with-tools.ts';
+import { type ToolRunner, type Trial, withTools } from './with-tools.ts';
 import { readNamedText } from './yaml-file.ts';
 
 const page = 'docs/evaluations.md';
@@ -154,16 +154,16 @@ function addRun(evaluation: Command): void {
     if (pairs.length > 1 && options.baseline !== undefined) {
       throw new UsageError('--baseline can name one run only, and the file has several models or prompts');
     }
-    await followRuns(command, options, async (tools, serverOptions) => {
-      const { tools: offered } = serverOptions;
+    await followRuns(command, options, async (tools, { tools: offered }, trial) => {
       if (file) for (const tool of ['create_dataset', 'create_scorer', 'create_evaluation']) requireTool(tool, offered);
-      const evaluation = file ? await storeEvaluationFile(file, tools) : name!;
-      const runs = pairs.map((pair) => ({ evaluation, ...shared, ...pair }));
+      // Nothing of a file is stored before all of it has been tried.
+      const tried = file ? await storeEvaluationFile(file, trial.tools) : name!;
+      const runsOf = (evaluation: string): RunArguments[] => pairs.map((pair) => ({ evaluation, ...shared, ...pair }));
       const plans: Plan[] = [];
-      for (const args of runs) {
-        plans.push(await tools.run('run_evaluation', { ...args, dry_run: true, confirm: options.yes }));
+      for (const args of runsOf(tried)) {
+        plans.push(await trial.tools.run('run_evaluation', { ...args, dry_run: true, confirm: options.yes }));
       }
-      await checkReportNames(evaluation, plans[0]!, options, tools, serverOptions);
+      await checkReportNames(tried, plans[0]!, options, trial);
       if (options.dryRun) {
         // The evaluation of a file has no reference before it is stored.
         for (const { evaluation_ref, ...plan } of plans) {
@@ -172,7 +172,7 @@ function addRun(evaluation: Command): void {
         return [];
       }
       requireYes(plans, options.yes, 'Add --yes, or limit it with --sample');
-      return runs;
+      return runsOf(file ? await storeEvaluationFile(file, tools) : tried);
     });
   });
 }
@@ -257,8 +257,7 @@ async function checkReportNames(
   evaluation: string,
   plan: Plan,
   { scorer: wanted = [], compare, sample, seed = 0, sliceBy }: RunOptions,
-  tools: ToolRunner,
-  serverOptions: McpServerOptions,
+  { tools, options: serverOptions }: Trial,
 ): Promise<void> {
   if (wanted.length === 0 && compare === undefined && sliceBy === undefined) return;
   const service = (await serverOptions.service()).withSignal(tools.signal);
@@ -311,8 +310,8 @@ interface Plan {
  */
 async function followRuns(
   command: Command,
-  options: ReportOptions & Pick<RunOptions, 'dryRun'>,
-  prepare: (tools: ToolRunner, serverOptions: McpServerOptions) => Promise<RunArguments[]>,
+  options: ReportOptions,
+  prepare: (tools: ToolRunner, serverOptions: McpServerOptions, trial: Trial) => Promise<RunArguments[]>,
 ): Promise<void> {
   let reached: Progress | undefined;
   const followProgress = (progress: Progress): void => {
@@ -324,10 +323,10 @@ async function followRuns(
   };
   await withTools(
     command,
-    async (tools, serverOptions) => {
+    async (tools, serverOptions, trial) => {
       requireTool('run_evaluation', serverOptions.tools);
       const runIds: string[] = [];
-      const all = await prepare(tools, serverOptions);
+      const all = await prepare(tools, serverOptions, trial);
       for (const args of all) {
         const budget = await budgetLeft(args.budget, runIds, serverOptions);
         if (budget === null) break;
@@ -350,7 +349,7 @@ async function followRuns(
       if (runIds.length > 0) await report(runIds, options, tools);
       if (missing > 0) invocation().exitCode = 3;
     },
-    { progress: followProgress, isDryRun: options.dryRun === true },
+    followProgress,
   );
 }
 
