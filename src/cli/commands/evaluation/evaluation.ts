@@ -1,4 +1,5 @@
 import { type Command, Option } from 'commander';
+import type { ServiceClient } from '../../../client/service-client.ts';
 import type { RunLimits } from '../../../contract/evaluations.ts';
 import { splitProjectId } from '../../../contract/identifiers.ts';
 import { objectIdOf } from '../../../contract/references.ts';
@@ -17,8 +18,10 @@ import { requireColumn } from '../../../evaluations/slice-rows.ts';
 import type { McpServerOptions } from '../../../mcp/server.ts';
 import type { Progress } from '../../../records/call-context.ts';
 import { derivedName } from '../../../records/derived-name.ts';
+import { readValues } from '../../../records/read-objects.ts';
 import { byteOrderMark, describeDefused } from '../../../text/csv-line.ts';
 import { pluralize } from '../../../text/page.ts';
+import type { ObjectPage } from '../../../tools/list-objects.ts';
 import { maxConcurrency } from '../../../tools/run-evaluation.ts';
 import { createNamedFile, writeInParts } from '../../access/named-file.ts';
 import { showView } from '../../access/show-view.ts';
@@ -464,13 +467,32 @@ function addList(evaluation: Command): void {
   explain(command, { examples: ['heddle evaluation list', 'heddle evaluation list "Support answers"'], page });
   addSettingFlags(command, runtimeFlags).action(
     async (evaluation: string | undefined, { limit, ...form }: { limit: number } & OutputForm) => {
-      const [tool, input] =
-        evaluation === undefined
-          ? (['list_objects', { kind: 'evaluation', limit }] as const)
-          : (['read_evaluation', { evaluation, limit }] as const);
-      await withTools(command, async (tools) => printResult(tool, await tools.run(tool, input), form));
+      await withTools(command, async (tools, serverOptions) => {
+        if (evaluation !== undefined) {
+          return printResult('read_evaluation', await tools.run('read_evaluation', { evaluation, limit }), form);
+        }
+        const page: ObjectPage = await tools.run('list_objects', { kind: 'evaluation', limit });
+        const names = isForPeople(form)
+          ? await namesGiven(page, (await serverOptions.service()).withSignal(tools.signal))
+          : page;
+        await printResult('list_objects', names, form);
+      });
     },
   );
+}
+
+/** Returns a page of objects with the names that they were given in place of those in references. */
+async function namesGiven({ objects, ...page }: ObjectPage, service: ServiceClient): Promise<ObjectPage> {
+  const values = await readValues(
+    objects.map(({ reference }) => String(reference)),
+    service,
+  );
+  const named = objects.map(({ reference, object_id, ...object }) => {
+    const name = memberAt(values.get(String(reference)), ['name']);
+    // A name of an SDK that gives its object another id would not be found.
+    return { name: objectIdOf(String(name)) === object_id ? name : object_id, ...object };
+  });
+  return { ...page, objects: named };
 }
 
 function addShow(evaluation: Command): void {
