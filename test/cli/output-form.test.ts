@@ -8,7 +8,7 @@ beforeAll(async () => {
 
 describe('heddle in a pipe', () => {
   it.each([
-    ['call list_queues', '1 queue from offset 0.'],
+    ['call list_queues', '1 queue.'],
     ['tools', 'list_queues         List queues'],
     ['tools list_queues', 'Arguments (* required):'],
     ['status', 'Service: embedded'],
