@@ -153,13 +153,16 @@ function readableUsage(text: string, program: Command): string {
     .replace(/^(unknown option '[^'=]*)=.*'$/m, "$1'")
     .replace(/ argument '.*' (?=is invalid)/s, ' ')
     .trim();
-  const inGroup = (names: string): string => {
-    const group = groupOf(program);
-    if (!group || !text.startsWith('error: unknown command')) return names;
-    return orList.format(names.split(', ').map((name) => `\`${lineOf(group)} ${name}\``));
-  };
+  const group = groupOf(program);
+  const [, unknown] = /^error: unknown command '([\w-]*)'/.exec(text) ?? [];
+  const inGroup = (names: readonly string[]): string =>
+    orList.format(group && unknown !== undefined ? names.map((name) => `\`${lineOf(group)} ${name}\``) : names);
   const meant = /\n\(Did you mean (?:one of )?(.*)\?\)$/;
-  return message.replace(meant, (_, names: string) => ` (did you mean ${inGroup(names)}?)`) + suggestion;
+  if (group && unknown !== undefined && !meant.test(message)) {
+    const named = group.commands.map((each) => each.name()).filter((name) => meantName(unknown, name.split('-')));
+    return named.length === 0 ? message : `${message} (did you mean ${inGroup(named)}?)`;
+  }
+  return message.replace(meant, (_, names: string) => ` (did you mean ${inGroup(names.split(', '))}?)`) + suggestion;
 }
 
 /** Returns what to do about a mistake in a command line. */
@@ -183,6 +186,8 @@ function groupOf(program: Command): Command | undefined {
 /** Commands that do what people may try under another name. */
 const otherNames = new Map([
   ['judge', 'board'],
+  ['label', 'board'],
+  ['init', 'setup'],
   ['ls', 'queue list'],
   ['users', 'service list-users'],
   ['dataset', 'call list_objects \'{"kind":"dataset"}\''],

@@ -35,12 +35,12 @@ const output = z.object({
   left_out: z.int().optional(),
 });
 
-type ObjectPage = z.output<typeof output>;
+export type ObjectPage = z.output<typeof output>;
 
 /** Objects that are counted for a page past the end. */
 const maxCounted = 5000;
 
-const columns = ['reference', 'id', 'object_id', 'class', 'version_index', 'name', 'description', 'created_at'];
+const columns = ['reference', 'id', 'name', 'object_id', 'class', 'version_index', 'description', 'created_at'];
 
 export const listObjectsTool = defineTool({
   name: 'list_objects',
@@ -102,7 +102,8 @@ Example: {"kind":"dataset"}`,
         : kind === 'stored_model' || kind === 'op'
           ? ` ${pluralize(left_out, kind === 'op' ? 'op' : 'model')} that runs and judges stored left out; a part of its name finds one.`
           : ` ${pluralize(left_out, 'object')} that runs of samples made left out; name "-sample-" finds them.`;
-    if (objects.length === 0) return `No ${kind}s at offset ${offset}: ${total} match.${others}`;
+    if (objects.length === 0)
+      return `No ${kind}s ${offset === 0 ? '' : `at offset ${offset}: ${total} `}match.${others}`;
     const summary = `${pluralize(objects.length, kind)} from offset ${offset}.${others}`;
     return renderPage(summary, objects, columns, next_offset);
   },

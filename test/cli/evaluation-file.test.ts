@@ -207,4 +207,20 @@ modles: 3
       expect.stringContaining('capitals.yamlx cannot be read: it does not exist\n'),
     ]);
   });
+
+  it('stores nothing of a file with a scorer or a placeholder that does not exist', async () => {
+    const environment = await homeWithEcho();
+    const listed = async () => (await run(['service', 'list', '--table'], environment)).stdout;
+    await run(['queue', 'list'], environment);
+    const before = await listed();
+    for (const [text, fault] of [
+      [capitals.replace('scorers:\n', 'scorers:\n  - Spelled rigth\n'), 'the scorer Spelled rigth does not exist'],
+      [capitals.replace("'{question}'", "'{qestion}'"), 'qestion'],
+    ] as const) {
+      const file = writeFiles({ ...files, 'capitals.yaml': text });
+      const { code, stderr } = await run(['evaluation', 'run', '--config', file], environment);
+      expect([code, stderr]).toEqual([2, expect.stringContaining(fault)]);
+    }
+    expect(await listed()).toBe(before);
+  });
 });

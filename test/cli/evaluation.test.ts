@@ -440,8 +440,10 @@ says_yes    100% (43.9 to 100) of 3 passed
     expect(stdout).toMatch(/^run \S+ complete, .*\nscorer +result\nsays_yes +100% \(43\.9 to 100\) of 3 passed\n$/);
     const list = ['evaluation', 'list', 'Yes'];
     expect(JSON.parse((await run(list, environment)).stdout)).toMatchObject({ runs: [{ run_id }] });
+    const all = await run(['evaluation', 'list', '--table'], environment);
+    expect(all.stdout).toMatch(/^1 evaluation\.\nname +version_index +created_at\nYes +0 +\S+Z\n$/);
     expect((await run([...list, '--table'], environment)).stdout).toMatch(
-      /^1 run of 1 from offset 0, the newest first\.\nrun \S+ complete, evaluation /,
+      /^1 run of 1, the newest first\.\nrun \S+ complete, evaluation /,
     );
     const other = JSON.parse((await run([...runArgs.slice(0, 6), 'Say: {question}'], environment)).stdout);
     const compare = ['evaluation', 'compare', run_id, other.runs[0].run_id];

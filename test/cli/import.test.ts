@@ -259,12 +259,21 @@ describe('heddle import', () => {
       code: 1,
       stdout: '',
       stderr: expect.stringMatching(
-        /^heddle: The judgement "perhaps" of call row-\w+ does not fit the field helpful, whose schema is \{"type":"boolean"\}, nothing was stored\.\n/,
+        /^heddle: The judgement "perhaps" of call row-\w+ does not fit the field helpful \(boolean: true or false\)\. Nothing was stored\.\n/,
       ),
     });
     const other = await importFile(good, ...target.slice(0, 4), '--field', 'helpful:1-5');
-    expect(other.stderr).toContain('The queue q has the field helpful with another type: {"type":"boolean"}');
+    expect(other.stderr).toContain('The queue q has the field helpful with another type: boolean: true or false.');
     expect((await readCalls('one/field')).size).toBe(1);
+  });
+
+  it.each([
+    ['tone:kind|neutral', 'a choice of "kind", "neutral"'],
+    ['tone:1-5', 'integer, at least 1, at most 5'],
+  ])('says in words which values the field %s takes', async (field, values) => {
+    const rows = { file: 'tone.csv', content: 'question,answer,tone,annotator\nWhy?,Because.,rude,ada\n' };
+    const { stderr } = await importFile(rows, '--project', 'one/tone', '--queue', 'q', '--field', field);
+    expect(stderr).toContain(`does not fit the field tone (${values}). Nothing was stored.`);
   });
 
   it.each([

@@ -8,7 +8,7 @@ beforeAll(async () => {
 
 describe('heddle in a pipe', () => {
   it.each([
-    ['call list_queues', '1 queue from offset 0.'],
+    ['call list_queues', '1 queue.'],
     ['tools', 'list_queues         List queues'],
     ['tools list_queues', 'Arguments (* required):'],
     ['status', 'Service: embedded'],
@@ -30,11 +30,19 @@ describe('heddle in a pipe', () => {
     const args = ['evaluation', 'list', 'nope'];
     expect((await run([...args, '--table'], environment, '', standIn)).stderr).toBe(
       `heddle: There is no evaluation "nope" in project demo/support.
-The project has no evaluation. Create one with \`heddle call create_evaluation\`.
+The project has no evaluation. Create one with \`heddle evaluation run --config FILE\`.
 `,
     );
     const { hint } = JSON.parse((await run([...args, '--json'], environment, '', standIn)).stderr);
     expect(hint).toBe('The project has no evaluation. Create one with create_evaluation.');
+  });
+
+  it('names the objects that are nearest, and gives agents their references', async () => {
+    const args = ['call', 'create_evaluation', '{"name":"x","dataset":"tickts","scorers":["brief"]}'];
+    const table = await run([...args, '--table'], environment, '', standIn);
+    expect(table.stderr).toContain('\nThe nearest are tickets. (not_found)\n');
+    const { hint } = JSON.parse((await run([...args, '--json'], environment, '', standIn)).stderr);
+    expect(hint).toMatch(/^The nearest are weave:\/\/\/demo\/support\/object\/tickets:\w{43}\.$/);
   });
 
   it('lists all projects, also with a project in the settings', async () => {

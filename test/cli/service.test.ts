@@ -119,9 +119,15 @@ describe('heddle service', () => {
     });
   });
 
-  it('put-dataset takes the rows of a CSV file', async () => {
+  it('put-dataset takes the rows of CSV, whatever the name of its file', async () => {
     const rows = file('Answers.csv', 'question;answer\nWhere?;Here\n');
-    expect((await run(['put-dataset', 'rows', rows, '--project', 'p/q'])).code).toBe(0);
+    const stored = await run(['put-dataset', 'rows', rows, '--project', 'p/q']);
+    expect(stored.code).toBe(0);
+    expect(await run(['put-dataset', 'rows', '-', '--project', 'p/q'], 'question;answer\nWhere?;Here\n')).toEqual(
+      stored,
+    );
+    const other = file('answers.export', 'question;answer\nWhere?;Here\n');
+    expect(await run(['put-dataset', 'rows', other, '--project', 'p/q'])).toEqual(stored);
     const read = ['call', 'read_object', '{"ref":"rows"}', '--project', 'p/q'];
     expect(JSON.parse((await runCommand(read, environment)).stdout).rows).toEqual([
       { question: 'Where?', answer: 'Here' },
@@ -131,7 +137,7 @@ describe('heddle service', () => {
   it('put-dataset names the first line that is not JSON', async () => {
     const { code, stderr } = await run(['put-dataset', 'bad', '-', '--project', 'p/q'], '{"a":1}\n\n{"a":2}\nnonsense');
     expect(code).toBe(1);
-    expect(stderr).toContain('nor lines of JSON (line 4 is not valid).');
+    expect(stderr).toContain('-, line 4: "nonsense" is no JSON object.');
   });
 
   it('grant, revoke and list-users change and show the projects of an account', async () => {

@@ -41,6 +41,13 @@ describe('a mistyped command line', () => {
     ['config get api_key', 'Secrets are no values of a profile'],
     ['service lst', "unknown command 'lst' (did you mean `node dist/heddle.js service list`?)"],
     ['config st', "unknown command 'st' (did you mean `node dist/heddle.js config set`?)"],
+    [
+      'service users',
+      '(did you mean `node dist/heddle.js service add-user`, `node dist/heddle.js service renew-user`, or',
+    ],
+    ['service invitations', "unknown command 'invitations'\nThe commands of"],
+    ['init', '(did you mean `node dist/heddle.js setup`?)'],
+    ['tools lst', '(did you mean `node dist/heddle.js tools`?)'],
     ['setup curser', '(did you mean cursor?)'],
     ['call list_queue', "unknown tool 'list_queue' (did you mean list_queues?)"],
     ['tools read_cal', '(did you mean read_call?)'],
@@ -88,7 +95,7 @@ describe('a mistyped command line', () => {
     const json = await run(['--json', '--project', 'demo/support', 'queue', 'list'], environment);
     expect([json.code, JSON.parse(json.stdout).queues]).toMatchObject([0, [{ id: 'support-triage' }]]);
     const table = await run(['--project', 'demo/support', '--table', 'queue', 'list'], environment);
-    expect([table.code, table.stdout]).toEqual([0, expect.stringMatching(/^1 queue from offset 0/)]);
+    expect([table.code, table.stdout]).toEqual([0, expect.stringMatching(/^1 queue\.\n/)]);
   });
 
   it('changes no data in read-only mode', async () => {

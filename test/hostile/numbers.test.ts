@@ -331,7 +331,7 @@ describe('numbers that cannot be kept exactly', () => {
     };
     await refused(['call', 'read_call', '-'], '{"call_id":["a",1e999]}', `call_id.1: 1e999 ${fault}`);
     const put = ['service', 'put-dataset', 'd', '-', '--project', 'a/b'];
-    await refused(put, '[{"id":9007199254740993}]', `0.id: 9007199254740993 ${fault}`);
+    await refused(put, '[{"id":9007199254740993}]', `line 1: id: 9007199254740993 ${fault}`);
     await refused(put, '{"a":1}\n{"a":-1e999}\n', `line 2: a: -1e999 ${fault}`);
   });
 

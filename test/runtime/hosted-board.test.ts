@@ -312,11 +312,11 @@ describe('heddle service start --board', () => {
     ]);
     expect((await two.post('/board/session', {})).status).toBe(200);
     const ended = await run(['service', 'end-sessions', 'ann'], service.environment);
-    expect(ended.stdout).toBe('ann: 1 session ended\n');
+    expect(ended.stdout).toBe('ann: 1 session ended, 0 unused invitations withdrawn\n');
     expect((await two.post('/board/call', { name: 'list_queues' })).status).toBe(401);
     const three = await invited(service, 'ben');
     expect((await run(['service', 'end-sessions', '--all'], service.environment)).stdout).toBe(
-      'all accounts: 1 session ended\n',
+      'all accounts: 1 session ended, 0 unused invitations withdrawn\n',
     );
     expect((await three.post('/board/session', {})).status).toBe(401);
   });

@@ -157,7 +157,7 @@ describe('list_objects', () => {
     const models = await call('list_objects', { kind: 'stored_model' });
     expect(models).toMatchObject({ objects: [], left_out: 1 });
     expect(models.text).toContain(
-      'No stored_models at offset 0: 0 match. 1 model that runs and judges stored left out; a part of its name finds one.',
+      'No stored_models match. 1 model that runs and judges stored left out; a part of its name finds one.',
     );
     expect(await classes('stored_model', 'judge')).toEqual([['judge-model', 'LLMStructuredCompletionModel']]);
     expect(await classes('scorer', 'judge')).toEqual([['judge', 'LLMAsAJudgeScorer']]);

@@ -3,6 +3,7 @@ import { toMcpTool } from '../../mcp/server-facts.ts';
 import { compactTable } from '../../text/compact-table.ts';
 import { type ListedTool, selectTools } from '../../tools/definition/registry.ts';
 import { withProgramName } from '../invocation.ts';
+import { minTableWidth } from '../terminal/aligned-table.ts';
 import { addOutputOptions, isForPeople, type OutputForm } from '../terminal/output-form.ts';
 import { printAligned, printJson, printLine } from '../terminal/print.ts';
 import { resultWidth } from '../terminal/terminal.ts';
@@ -37,5 +38,6 @@ export function addTools(program: Command): void {
 }
 
 function rowOf({ name, title, groups, hints }: ListedTool): Record<string, string> {
-  return { tool: name, purpose: title, groups: groups.join(', '), 'changes data': hints.readOnlyHint ? 'no' : 'yes' };
+  const shownGroups = resultWidth() >= minTableWidth && { groups: groups.join(', ') };
+  return { tool: name, purpose: title, ...shownGroups, 'changes data': hints.readOnlyHint ? 'no' : 'yes' };
 }

@@ -79,11 +79,29 @@ export function alignTables(text: string, width: number): string {
     }
     if (cells.length > 1) table.push(cells);
     else if (!equalsLine.test(line))
-      drawn.push(drawLine(choicesInWords(line), width).replace(/(?<=: )(better|worse)(?=: [+-]\d)/, paintVerdict));
+      drawn.push(
+        drawLine(choicesInWords(headingForPeople(line)), width).replace(
+          /(?<=: )(better|worse)(?=: [+-]\d)/,
+          paintVerdict,
+        ),
+      );
   }
   endTable();
   if (isCut) drawn.push(cutNote);
   return drawn.join('\n');
+}
+
+/** Returns the heading of a page without what only programs need: a page from the beginning is all there is unless more follow. */
+export function headingForPeople(line: string): string {
+  const from = /^(\d+ \w+(?: of \d+)?|No \w+) (?:from|at) offset (\d+)/;
+  if (!from.test(line)) return line;
+  return line
+    .replace(
+      from,
+      (_, counted: string, offset: string) => counted + (offset === '0' ? '' : ` after the first ${offset}`),
+    )
+    .replace(/ This is the last page\.$/, '')
+    .replace(/ More follow: next_offset (\d+)\.$/, ' More follow with "offset":$1.');
 }
 
 /** Draws a line outside of tables: an object in JSON as a list of its members, and the pairs of a table as words. */
@@ -94,8 +112,11 @@ function drawLine(line: string, width: number): string {
   }
   const value = line.startsWith('{') ? parsed(line) : undefined;
   if (!isJsonObject(value)) return line;
+  // Of members that were asked for, null is an answer; a whole call has many that say nothing.
+  const isCall = Object.hasOwn(value, 'trace_id');
+  const members = Object.entries(value).filter(([, member]) => !(isCall && member === null));
   return drawRecord(
-    Object.entries(value).map(([name, member]) => [name, wordsOf(member)]),
+    members.map(([name, member]) => [name, wordsOf(member)]),
     width,
   );
 }

@@ -1,3 +1,4 @@
+import { meantName } from '../../text/names.ts';
 import { tools } from '../../tools/definition/registry.ts';
 import { didYouMean, UsageError } from '../terminal/report-failure.ts';
 
@@ -16,5 +17,6 @@ export function requireTool<Tool extends { name: string }>(name: string, offered
       `the tool ${name} is switched off by HEDDLE_READ_ONLY or HEDDLE_TOOLS; available tools: ${names.join(', ')}`,
     );
   }
-  throw new UsageError(`unknown tool '${name}'${didYouMean(name, names)}; available tools: ${names.join(', ')}`);
+  const meant = didYouMean(name, names) || (meantName(name, ['list']) ? ' (did you mean `heddle tools`?)' : '');
+  throw new UsageError(`unknown tool '${name}'${meant}; available tools: ${names.join(', ')}`);
 }

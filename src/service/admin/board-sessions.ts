@@ -208,8 +208,11 @@ async function endSession(transaction: Transaction, token: string): Promise<void
   await transaction.deleteFrom('board_sessions').where('token_hash', '=', hashSecret(token)).execute();
 }
 
-/** Ends all sessions of an account, or of every account, and the invitations; returns how many browsers were logged in. */
-export function endSessionsOf(database: Database, account?: string): Promise<number> {
+/** Ends all sessions of an account, or of every account, and the invitations; returns how many browsers were logged in, and how many invitations could be used. */
+export function endSessionsOf(
+  database: Database,
+  account?: string,
+): Promise<{ sessions: number; invitations: number }> {
   return database.write(async (transaction) => {
     if (account !== undefined) await checkAccount(transaction, account);
     let invitations = transaction.deleteFrom('board_invitations');
@@ -218,8 +221,11 @@ export function endSessionsOf(database: Database, account?: string): Promise<num
       invitations = invitations.where('account', '=', account);
       sessions = sessions.where('account', '=', account);
     }
+    const open = invitations.where('used_at', 'is', null).where('expires_at', '>', new Date().toISOString());
+    const withdrawn = await open.executeTakeFirstOrThrow();
     await invitations.execute();
-    return Number((await sessions.executeTakeFirstOrThrow()).numDeletedRows);
+    const ended = await sessions.executeTakeFirstOrThrow();
+    return { sessions: Number(ended.numDeletedRows), invitations: Number(withdrawn.numDeletedRows) };
   });
 }
 

@@ -6,6 +6,7 @@ import { HeddleError } from '../../core/errors.ts';
 import { inBatches } from '../../core/in-batches.ts';
 import { canonicalJson } from '../../core/json/canonical-json.ts';
 import { withPlainNumbers } from '../../core/json/exact-number.ts';
+import { objectOrEmpty } from '../../core/json/json-object.ts';
 import { fitsSchema } from '../../core/json/json-schema.ts';
 import { normalizeTimestamp, toMilliseconds } from '../../core/timestamps.ts';
 import type { Transaction } from '../storage/database.ts';
@@ -243,7 +244,7 @@ async function ensureFields(
     const before = fields.get(name);
     if (before && before.reference !== reference) {
       throw refused(
-        `The queue ${queueId} has the field ${name} with another type: ${JSON.stringify(before.schema)}`,
+        `The queue ${queueId} has the field ${name} with another type: ${valuesOf(before.schema)}`,
         'Leave out --field for it, or choose another name or queue.',
       );
     }
@@ -311,11 +312,21 @@ function objectNameOf(name: string): string {
 function unfitting(callId: string, name: string, value: unknown, schema: unknown): HeddleError {
   const shown = JSON.stringify(value)?.slice(0, 100);
   return refused(
-    `The judgement ${shown} of call ${callId} does not fit the field ${name}, whose schema is ${JSON.stringify(schema)}`,
+    `The judgement ${shown} of call ${callId} does not fit the field ${name} (${valuesOf(schema)})`,
     'Fix the value, or import into a queue without this field.',
   );
 }
 
+/** Returns the values that a schema allows: in words, if it is the schema of a kind of field. */
+function valuesOf(schema: unknown): string {
+  const { type, enum: choices, minimum, maximum, ...others } = objectOrEmpty(schema);
+  if (Object.keys(others).length > 0 || typeof (choices ?? type) === 'undefined') return JSON.stringify(schema);
+  if (Array.isArray(choices)) return `a choice of ${choices.map((choice) => JSON.stringify(choice)).join(', ')}`;
+  if (type === 'boolean') return 'boolean: true or false';
+  const bounds = [minimum !== undefined && `at least ${minimum}`, maximum !== undefined && `at most ${maximum}`];
+  return [type === 'string' ? 'text' : type, ...bounds.filter(Boolean)].join(', ');
+}
+
 function refused(message: string, hint: string): HeddleError {
-  return new HeddleError({ code: 'invalid_arguments', message: `${message}, nothing was stored.`, hint });
+  return new HeddleError({ code: 'invalid_arguments', message: `${message}. Nothing was stored.`, hint });
 }

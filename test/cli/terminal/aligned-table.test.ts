@@ -227,6 +227,26 @@ describe('alignTables', () => {
     );
   });
 
+  it('says of a page only what a person needs to go on', () => {
+    const page = '3 queues from offset 0. This is the last page.';
+    const middle = '2 calls of 9 from offset 20. More follow: next_offset 22.';
+    const empty = 'No items at offset 20: 3 match.';
+    expect(alignTables(lines(page, middle, empty, 'He read from offset 0.'), 100)).toBe(
+      lines(
+        '3 queues.',
+        '2 calls of 9 after the first 20. More follow with "offset":22.',
+        'No items after the first 20: 3 match.',
+        'He read from offset 0.',
+      ),
+    );
+  });
+
+  it('leaves out what is null in a call, but not where it was asked for', () => {
+    const call = { exception: null, trace_id: 't', output: 'Hi' };
+    expect(alignTables(JSON.stringify(call), 80)).toBe(lines('trace_id  t', 'output    Hi'));
+    expect(alignTables('{"exception":null}', 80)).toBe('exception  null');
+  });
+
   it('counts wide characters as two columns', () => {
     const drawn = alignTables(lines('b\ta', `x\t${'質問'.repeat(80)}`), 130);
     expect(drawn.split('\n').map(widthOf)).toEqual([4, 130, cutNote.length]);

@@ -123,7 +123,7 @@ describe.skipIf(!hasChromium)('boards of several people on one queue', () => {
       if (panel === 'Keyboard') await page.locator('summary').filter({ hasText: panel }).click();
     }
     await page.locator('.over td').first().waitFor();
-    expect(await page.locator('.over tbody th').allInnerTexts()).toEqual(['ada']);
+    expect(await page.locator('.over tbody th').allInnerTexts()).toEqual(['ada (you)']);
     expect((await page.locator('.over thead th').allInnerTexts())[0]).toBe('Annotator');
     expect((await page.locator('.over tbody td').allInnerTexts()).slice(0, 3)).toEqual(['2', '2', 'none shared']);
     expect(await accessibilityFindings(page)).toEqual([]);
@@ -176,6 +176,7 @@ describe.skipIf(!hasChromium)('boards of several people on one queue', () => {
     await page.locator('summary').filter({ hasText: 'Team' }).click();
     await page.locator('.over td').first().waitFor();
     const cells = await page.locator('.over tbody tr').allInnerTexts();
+    expect(cells.map((row) => row.split('\t')[0])).toEqual(['cody (heddle)', 'cody (you)']);
     expect(cells.map((row) => row.split('\t')[3])).toEqual(['1 of 1 shared', '1 of 1 shared']);
   });
 

@@ -44,7 +44,7 @@ describe.skipIf(!hasTerminal)('heddle at a terminal', () => {
     const drawn = await converse(args, environment, [], { columns: 130 });
     expect(drawn.code).toBe(0);
     const lines = plain(drawn.screen).split('\n');
-    expect(lines[0]).toMatch(/^3 items from offset 0 .* More follow: next_offset 3\.$/);
+    expect(lines[0]).toMatch(/^3 items \(.* More follow with "offset":3\.$/);
     const table = lines.slice(lines.findIndex((line) => line.startsWith('id ')));
     expect(table[0]).toMatch(/^id +annotation_\S+ +call_\S+ +call_\S+ +inputs\.\S+ +output\.\S+$/);
     expect(table).toHaveLength(7);

@@ -111,12 +111,12 @@ describe('sessions of the board', () => {
     const account = await withStore(data, (store) => store.addUser('ann', ['team/support']));
     const { token } = await withStore(data, (store) => store.invite(ann));
     const started = [await sessions.logIn('ann', account.password), await sessions.logIn('ann', account.password)];
-    expect(await withStore(data, (store) => store.endSessions('ann'))).toBe(2);
+    expect(await withStore(data, (store) => store.endSessions('ann'))).toEqual({ sessions: 2, invitations: 1 });
     for (const session of started) expect(await sessions.accountOf(session!.token)).toBeUndefined();
     expect(await sessions.useInvitation(token)).toEqual({ refused: 'unknown' });
     await withStore(data, (store) => store.addUser('bea', 'all'));
     const later = [await sessions.logInAs(['ann']), await sessions.logInAs(['bea'])];
-    expect(await withStore(data, (store) => store.endSessions())).toBe(2);
+    expect(await withStore(data, (store) => store.endSessions())).toEqual({ sessions: 2, invitations: 0 });
     for (const session of later) expect(await sessions.accountOf(session!.token)).toBeUndefined();
   });
 });

@@ -1,9 +1,9 @@
 import { Component, type ComponentChild, h, type TargetedEvent } from 'preact';
 import type { SummaryTable } from '../../../queues/queue-summary.ts';
+import { annotatorLabel } from '../review/item-card.ts';
 import type { Board } from '../review/review-board.ts';
 import { describeFailure } from '../shared/describe-error.ts';
 import { scrollable } from '../shared/labels.ts';
-import { plainText } from '../shared/visible-text.ts';
 
 /** The people who have judged, or a sentence instead of them. */
 interface ProgressState {
@@ -40,13 +40,13 @@ export class ProgressTable extends Component<{ board: Board }, ProgressState> {
 }
 
 /** Draws the table of summarize_queue by annotator with the columns that people ask for. */
-function tableOf({ rows, others }: SummaryTable, { state: { formats } }: Board): ComponentChild {
+function tableOf({ rows, others }: SummaryTable, { state: { formats, page } }: Board): ComponentChild {
   const names = ['Annotator', 'Items', 'Today', 'In dispute', 'Time for an item'];
   const number = (value: unknown, unit = ''): string =>
     typeof value === 'number' ? `${formats.number(value)}${unit}` : '–';
   const lines = rows.map(([person, _judgements, items, today, shared, disputed, seconds]) =>
     h('tr', {}, [
-      h('th', { scope: 'row' }, plainText(String(person))),
+      h('th', { scope: 'row' }, annotatorLabel(String(person), page?.account)),
       [
         number(items),
         number(today),

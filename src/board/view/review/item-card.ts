@@ -329,7 +329,7 @@ function textsOf(values: object): string[] {
   return Object.entries(values).map(([field, value]) => `${plainText(field)}: ${labelOf(value)}`);
 }
 
-function annotatorLabel(name: string, account: string | undefined): string {
+export function annotatorLabel(name: string, account: string | undefined): string {
   return plainText(name === account ? `${name} (you)` : name);
 }
 

@@ -2,6 +2,7 @@ import { existsSync } from 'node:fs';
 import { dataLocation, hasSampleProject } from '../../../runtime/runtime.ts';
 import type { ResolvedSettings } from '../../../settings/resolve-settings.ts';
 import { connectToServer, type ServerProgram } from '../../access/connect-to-server.ts';
+import { headingForPeople } from '../../terminal/aligned-table.ts';
 import { inCommands } from '../../terminal/report-failure.ts';
 
 /** What a client gets from a server. */
@@ -31,7 +32,8 @@ export async function tryServer(server: ServerProgram, settings: ResolvedSetting
     const [said] = content;
     const text = said?.type === 'text' ? inCommands(said.text) : '';
     const project = values.project === undefined ? '' : ` of ${values.project}`;
-    if (!isError) return { session, found: `a call found the queues${project}: ${text.split('\n', 1)[0]}` };
+    if (!isError)
+      return { session, found: `a call found the queues${project}: ${headingForPeople(text.split('\n', 1)[0]!)}` };
     return {
       session,
       fault: `a call for the queues${project} failed: ${text.split('\n').slice(0, 2).join(' ')}`,

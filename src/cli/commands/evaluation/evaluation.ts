@@ -1,4 +1,5 @@
 import { type Command, Option } from 'commander';
+import type { ServiceClient } from '../../../client/service-client.ts';
 import type { RunLimits } from '../../../contract/evaluations.ts';
 import { splitProjectId } from '../../../contract/identifiers.ts';
 import { objectIdOf } from '../../../contract/references.ts';
@@ -17,8 +18,10 @@ import { requireColumn } from '../../../evaluations/slice-rows.ts';
 import type { McpServerOptions } from '../../../mcp/server.ts';
 import type { Progress } from '../../../records/call-context.ts';
 import { derivedName } from '../../../records/derived-name.ts';
+import { readValues } from '../../../records/read-objects.ts';
 import { byteOrderMark, describeDefused } from '../../../text/csv-line.ts';
 import { pluralize } from '../../../text/page.ts';
+import type { ObjectPage } from '../../../tools/list-objects.ts';
 import { maxConcurrency } from '../../../tools/run-evaluation.ts';
 import { createNamedFile, writeInParts } from '../../access/named-file.ts';
 import { showView } from '../../access/show-view.ts';
@@ -38,7 +41,7 @@ import { importPromptfooFile, listNotes } from './promptfoo/promptfoo-file.ts';
 import { storeEvaluationFile } from './store-evaluation.ts';
 import { missedThresholds, type Thresholds } from './thresholds.ts';
 import { interruptedRun, waitForEnd } from './wait-for-run.ts';
-import { type ToolRunner, withTools } from './with-tools.ts';
+import { type ToolRunner, type Trial, withTools } from './with-tools.ts';
 import { readNamedText } from './yaml-file.ts';
 
 const page = 'docs/evaluations.md';
@@ -154,16 +157,16 @@ function addRun(evaluation: Command): void {
     if (pairs.length > 1 && options.baseline !== undefined) {
       throw new UsageError('--baseline can name one run only, and the file has several models or prompts');
     }
-    await followRuns(command, options, async (tools, serverOptions) => {
-      const { tools: offered } = serverOptions;
+    await followRuns(command, options, async (tools, { tools: offered }, trial) => {
       if (file) for (const tool of ['create_dataset', 'create_scorer', 'create_evaluation']) requireTool(tool, offered);
-      const evaluation = file ? await storeEvaluationFile(file, tools) : name!;
-      const runs = pairs.map((pair) => ({ evaluation, ...shared, ...pair }));
+      // Nothing of a file is stored before all of it has been tried.
+      const tried = file ? await storeEvaluationFile(file, trial.tools) : name!;
+      const runsOf = (evaluation: string): RunArguments[] => pairs.map((pair) => ({ evaluation, ...shared, ...pair }));
       const plans: Plan[] = [];
-      for (const args of runs) {
-        plans.push(await tools.run('run_evaluation', { ...args, dry_run: true, confirm: options.yes }));
+      for (const args of runsOf(tried)) {
+        plans.push(await trial.tools.run('run_evaluation', { ...args, dry_run: true, confirm: options.yes }));
       }
-      await checkReportNames(evaluation, plans[0]!, options, tools, serverOptions);
+      await checkReportNames(tried, plans[0]!, options, trial);
       if (options.dryRun) {
         // The evaluation of a file has no reference before it is stored.
         for (const { evaluation_ref, ...plan } of plans) {
@@ -172,7 +175,7 @@ function addRun(evaluation: Command): void {
         return [];
       }
       requireYes(plans, options.yes, 'Add --yes, or limit it with --sample');
-      return runs;
+      return runsOf(file ? await storeEvaluationFile(file, tools) : tried);
     });
   });
 }
@@ -257,8 +260,7 @@ async function checkReportNames(
   evaluation: string,
   plan: Plan,
   { scorer: wanted = [], compare, sample, seed = 0, sliceBy }: RunOptions,
-  tools: ToolRunner,
-  serverOptions: McpServerOptions,
+  { tools, options: serverOptions }: Trial,
 ): Promise<void> {
   if (wanted.length === 0 && compare === undefined && sliceBy === undefined) return;
   const service = (await serverOptions.service()).withSignal(tools.signal);
@@ -311,8 +313,8 @@ interface Plan {
  */
 async function followRuns(
   command: Command,
-  options: ReportOptions & Pick<RunOptions, 'dryRun'>,
-  prepare: (tools: ToolRunner, serverOptions: McpServerOptions) => Promise<RunArguments[]>,
+  options: ReportOptions,
+  prepare: (tools: ToolRunner, serverOptions: McpServerOptions, trial: Trial) => Promise<RunArguments[]>,
 ): Promise<void> {
   let reached: Progress | undefined;
   const followProgress = (progress: Progress): void => {
@@ -324,10 +326,10 @@ async function followRuns(
   };
   await withTools(
     command,
-    async (tools, serverOptions) => {
+    async (tools, serverOptions, trial) => {
       requireTool('run_evaluation', serverOptions.tools);
       const runIds: string[] = [];
-      const all = await prepare(tools, serverOptions);
+      const all = await prepare(tools, serverOptions, trial);
       for (const args of all) {
         const budget = await budgetLeft(args.budget, runIds, serverOptions);
         if (budget === null) break;
@@ -350,7 +352,7 @@ async function followRuns(
       if (runIds.length > 0) await report(runIds, options, tools);
       if (missing > 0) invocation().exitCode = 3;
     },
-    { progress: followProgress, isDryRun: options.dryRun === true },
+    followProgress,
   );
 }
 
@@ -465,13 +467,32 @@ function addList(evaluation: Command): void {
   explain(command, { examples: ['heddle evaluation list', 'heddle evaluation list "Support answers"'], page });
   addSettingFlags(command, runtimeFlags).action(
     async (evaluation: string | undefined, { limit, ...form }: { limit: number } & OutputForm) => {
-      const [tool, input] =
-        evaluation === undefined
-          ? (['list_objects', { kind: 'evaluation', limit }] as const)
-          : (['read_evaluation', { evaluation, limit }] as const);
-      await withTools(command, async (tools) => printResult(tool, await tools.run(tool, input), form));
+      await withTools(command, async (tools, serverOptions) => {
+        if (evaluation !== undefined) {
+          return printResult('read_evaluation', await tools.run('read_evaluation', { evaluation, limit }), form);
+        }
+        const page: ObjectPage = await tools.run('list_objects', { kind: 'evaluation', limit });
+        const names = isForPeople(form)
+          ? await namesGiven(page, (await serverOptions.service()).withSignal(tools.signal))
+          : page;
+        await printResult('list_objects', names, form);
+      });
     },
   );
+}
+
+/** Returns a page of objects with the names that they were given in place of those in references. */
+async function namesGiven({ objects, ...page }: ObjectPage, service: ServiceClient): Promise<ObjectPage> {
+  const values = await readValues(
+    objects.map(({ reference }) => String(reference)),
+    service,
+  );
+  const named = objects.map(({ reference, object_id, ...object }) => {
+    const name = memberAt(values.get(String(reference)), ['name']);
+    // A name of an SDK that gives its object another id would not be found.
+    return { name: objectIdOf(String(name)) === object_id ? name : object_id, ...object };
+  });
+  return { ...page, objects: named };
 }
 
 function addShow(evaluation: Command): void {

@@ -61,5 +61,6 @@ export async function printResult(name: string, result: object, form: OutputForm
   const isRunList = name === 'read_evaluation' && !('rows' in result);
   if (isRunList && resultWidth() < minTableWidth) return printRunBlocks(result as Results);
   const tool = await tools.find((each) => each.name === name)!.load();
-  printAligned(tool.render(result));
+  const option = 'rows' in result ? '--rows' : '--limit';
+  printAligned(tool.render(result).replace(/(?<= More follow: )next_offset \d+(?=\.$)/m, `${option} shows them`));
 }

@@ -1,8 +1,5 @@
 import { resolve } from 'node:path';
-import { exactJson } from '../../../core/json/exact-number.ts';
-import { InexactNumberError, parseExactJson } from '../../../core/json/json-numbers.ts';
-import { inputError } from '../../access/text-file.ts';
-import { readRows, shortJson } from '../import/read-rows.ts';
+import { readObjects } from '../import/read-rows.ts';
 import { type DefinedScorer, type EvaluationFile, joinedScorers } from './evaluation-file.ts';
 import type { ToolRunner } from './with-tools.ts';
 
@@ -16,7 +13,7 @@ export async function storeEvaluationFile(
   tools: ToolRunner,
 ): Promise<string> {
   const { stored, file } = dataset;
-  const rows = file === undefined ? dataset.rows : await rowsOfFile(resolve(folder, file));
+  const rows = file === undefined ? dataset.rows : await readObjects(resolve(folder, file), () => false);
   const datasetRef =
     stored ?? (await tools.run('create_dataset', { name: dataset.name ?? `${name} rows`, rows })).dataset_ref;
   const references: string[] = [];
@@ -38,22 +35,4 @@ async function storeScorer(scorer: string | DefinedScorer, tools: ToolRunner): P
   for (const part of joinedScorers(scorer)) parts.push(await storeScorer(part as string | DefinedScorer, tools));
   const definition = parts.length === 0 ? scorer : { ...scorer, options: { ...scorer.options, scorers: parts } };
   return (await tools.run('create_scorer', definition)).scorer_ref;
-}
-
-/** Reads the rows of a file of CSV or JSON. @throws HeddleError for a row that is no object or has a number that would change. */
-async function rowsOfFile(file: string): Promise<unknown[]> {
-  const rows: unknown[] = [];
-  for await (const { line, value } of readRows(file, { isKnownRow: () => false })) {
-    if (typeof value === 'string') {
-      if (value.trim() === '') continue;
-      throw inputError(`${file}, line ${line}: ${shortJson(value)} is no JSON object.`);
-    }
-    try {
-      rows.push(parseExactJson(exactJson(value)));
-    } catch (error) {
-      if (!(error instanceof InexactNumberError)) throw error;
-      throw inputError(`${file}, line ${line}: ${error.message}.`, error);
-    }
-  }
-  return rows;
 }

@@ -17,29 +17,38 @@ export interface ToolRunner {
   signal: AbortSignal;
 }
 
+/** Tools that try without storing. */
+export interface Trial {
+  tools: ToolRunner;
+  options: McpServerOptions;
+}
+
 /**
  * Runs a command that calls tools, and ends what it has opened. SIGINT cancels the tool call, and with it the run of an
  * evaluation.
- * @param options.isDryRun whether the dataset, the scorers and the evaluation that tools store stay in memory.
+ * @param work does it; what the tools of its third argument store, datasets, scorers and evaluations, stays in memory.
  * @throws FailedWork for every failure, `cancelled` after SIGINT.
  */
 export async function withTools(
   command: Command,
-  work: (runner: ToolRunner, options: McpServerOptions) => Promise<void>,
-  { progress = drawProgress, isDryRun = false }: { progress?: ReportProgress; isDryRun?: boolean } = {},
+  work: (runner: ToolRunner, options: McpServerOptions, trial: Trial) => Promise<void>,
+  progress: ReportProgress = drawProgress,
 ): Promise<void> {
   try {
     await withRuntime(command, (options, signal) => {
+      const runnerOf = (given: McpServerOptions): ToolRunner => ({
+        signal,
+        async run(name, args) {
+          const tool = tools.find((candidate) => candidate.name === name)!;
+          const unlimited = { ...given, maxResultChars: Number.MAX_SAFE_INTEGER };
+          const outcome = await runTool(tool, args, { signal, progress }, unlimited);
+          if ('error' in outcome) throw optionsInFaults(outcome.error, tool, command);
+          return outcome.data;
+        },
+      });
       const wrap = keepingInMemory();
-      const service = isDryRun ? async () => wrap(await options.service()) : options.service;
-      const unlimited = { ...options, service, maxResultChars: Number.MAX_SAFE_INTEGER };
-      const run: ToolRunner['run'] = async (name, args) => {
-        const tool = tools.find((candidate) => candidate.name === name)!;
-        const outcome = await runTool(tool, args, { signal, progress }, unlimited);
-        if ('error' in outcome) throw optionsInFaults(outcome.error, tool, command);
-        return outcome.data;
-      };
-      return work({ run, signal }, { ...options, service });
+      const trial = { ...options, service: async () => wrap(await options.service()) };
+      return work(runnerOf(options), options, { tools: runnerOf(trial), options: trial });
     });
   } catch (error) {
     throw new FailedWork(error);

@@ -1,6 +1,7 @@
 import { Readable } from 'node:stream';
 import { parse } from 'csv-parse';
 import { exactJson, parseKeepingNumbers } from '../../../core/json/exact-number.ts';
+import { InexactNumberError, parseExactJson } from '../../../core/json/json-numbers.ts';
 import { isJsonObject, type Members } from '../../../core/json/json-object.ts';
 import { memberAt } from '../../../core/json/member-at.ts';
 import { JsonLimitError } from '../../../core/json/parse-json.ts';
@@ -66,6 +67,25 @@ export async function* readRows(file: string, options: RowOptions): AsyncGenerat
       yield { line, value: isJsonObject(value) ? withoutWrapper(value) : json };
     }
   }
+}
+
+/** Returns the rows of a file, which {@link readRows} reads. @throws HeddleError for one that is no object or has a number that would change. */
+export async function readObjects(file: string, isKnownRow: RowOptions['isKnownRow']): Promise<unknown[]> {
+  const rows: unknown[] = [];
+  for await (const { line, value } of readRows(file, { isKnownRow })) {
+    if (typeof value === 'string' && value.trim() === '') continue;
+    const place = `${file}, line ${line}`;
+    try {
+      const row = parseExactJson(typeof value === 'string' ? value : exactJson(value));
+      if (!isJsonObject(row)) throw new SyntaxError();
+      rows.push(row);
+    } catch (error) {
+      if (error instanceof InexactNumberError) throw inputError(`${place}: ${error.message}.`, error);
+      if (error instanceof JsonLimitError) throw inputError(`${place} is ${error.message}.`, error);
+      throw inputError(`${place}: ${shortJson(value)} is no JSON object.`, error);
+    }
+  }
+  return rows;
 }
 
 /** Reads the beginning of a text, at least to its second line, and returns it with the whole text. */

@@ -38,7 +38,7 @@ function addList(queue: Command): void {
     .description('list the queues of the project, with their fields and the number of items that are not finished');
   explain(command, { examples: ['heddle queue list'], page: 'docs/tools.md#list_queues' });
   addSettingFlags(addOutputOptions(command), runtimeFlags).action((form: OutputForm) =>
-    runCall(command, { name: 'list_queues', json: '{}', form }),
+    runCall(command, { name: 'list_queues', json: '{"limit":1000}', form }),
   );
 }
 

@@ -39,7 +39,7 @@ import {
 } from '../../usage/flags.ts';
 import { explain } from '../../usage/help.ts';
 import { addImportCommand } from '../import/import.ts';
-import { readRows } from '../import/read-rows.ts';
+import { readObjects } from '../import/read-rows.ts';
 import { defineCopy, runCopy } from './copy/copy.ts';
 import { readJsonFile } from './read-file.ts';
 
@@ -296,8 +296,9 @@ function addEndSessions(service: Command): void {
   });
   addChangeFlags(command, dataFlags).action(async (name: string | undefined, { all }: { all?: true }) => {
     if ((name === undefined) !== (all === true)) throw new UsageError('name an account or pass --all');
-    const count = await withStore(command, (store) => store.endSessions(name));
-    printLine(`${name ?? 'all accounts'}: ${pluralize(count, 'session')} ended`);
+    const { sessions, invitations } = await withStore(command, (store) => store.endSessions(name));
+    const withdrawn = `${pluralize(invitations, 'unused invitation')} withdrawn`;
+    printLine(`${name ?? 'all accounts'}: ${pluralize(sessions, 'session')} ended, ${withdrawn}`);
   });
 }
 
@@ -339,21 +340,13 @@ function addPut(service: Command, kind: 'prompt' | 'dataset', form: string): voi
     page: 'docs/service.md#import-your-data',
   });
   addChangeFlags(command, [...dataFlags, 'project']).action(async (name: string, file: string) => {
-    const isCsv = kind === 'dataset' && /\.(csv|tsv)$/i.test(file);
-    const value = isCsv ? await readCsvRows(file) : await readJsonFile(file);
-    // A file of one line is a valid JSON object and a dataset of one row.
-    const content = kind === 'dataset' && !Array.isArray(value) ? [value] : value;
+    // A file that is one JSON object is a dataset of one row, whatever is in it.
+    const content = kind === 'dataset' ? await readObjects(file, () => true) : await readJsonFile(file);
     const { reference, version_index } = await withStore(command, (store, { project }) =>
       store.putObject(kind, requireProjectSetting(project), name, content),
     );
     printLine(`v${version_index} ${reference}`);
   });
-}
-
-async function readCsvRows(file: string): Promise<unknown[]> {
-  const rows: unknown[] = [];
-  for await (const { value } of readRows(file, { format: 'csv', isKnownRow: () => false })) rows.push(value);
-  return rows;
 }
 
 function addList(service: Command): void {
