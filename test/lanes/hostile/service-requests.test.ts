@@ -1,3 +1,4 @@
+import { setTimeout } from 'node:timers/promises';
 import { describe, expect, it } from 'vitest';
 import { parsePartReference } from '../../../src/contract/references.ts';
 import { countFoundCalls, findCalls } from '../../../src/service/query/find-calls.ts';
@@ -120,6 +121,7 @@ async function statusesDuring(send: () => Promise<{ status: number }>[]): Promis
     const queues = { project_id: 'other/project' };
     const { status } = await service.send('POST', '/annotation_queues/query', othersBasic, queues);
     expect(status).toBe(200);
+    await setTimeout(5);
   } while (!isDone);
   return (await attack).map(({ status }) => status);
 }
