@@ -66,7 +66,6 @@ export default defineConfig({
         include: [
           'test/external/postgresql/**/*.test.ts',
           'test/service/**/*.test.ts',
-          'test/external/chromium/team.test.ts',
           'test/lanes/storage/**/*.test.ts',
           'test/cli/service-copy.test.ts',
           'test/tools/calibrate-scorer.test.ts',

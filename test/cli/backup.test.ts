@@ -123,7 +123,8 @@ describe('heddle service backup and restore', () => {
       ['restore', backup, '--yes'],
       ['reset', '--yes'],
     ]) {
-      const { code, stdout, stderr } = await service(...args);
+      // `service` would wait until the client no longer uses the data.
+      const { code, stdout, stderr } = await run(['service', ...args], environment);
       expect([code, stdout]).toEqual([1, '']);
       expect(stderr).toContain(`A heddle process uses ${data}. Nothing was changed.`);
     }

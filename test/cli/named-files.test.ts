@@ -13,7 +13,7 @@ import { join } from 'node:path';
 import type { Command } from 'commander';
 import { describe, expect, it } from 'vitest';
 import { createProgram } from '../../src/cli/program.ts';
-import { call, inInvocation, run } from '../support/heddle.ts';
+import { call, inInvocation, run, temporaryFolder } from '../support/heddle.ts';
 import { setUpProfiles } from '../support/profiles.ts';
 import { startPublicTarget } from '../support/public-target.ts';
 
@@ -92,24 +92,20 @@ describe('every option and argument that names a file', () => {
   });
 });
 
+const { url: baseUrl } = await startPublicTarget();
+const cloud = { baseUrl, project: 'demo/support', username: 'api', password: 'key', token: 'key' };
+const { environment } = setUpProfiles({ cloud }, {});
+const dataset = 'weave:///demo/support/object/tickets:latest';
+await call('create_evaluation', { name: 'Answers', dataset }, environment);
+const request = { evaluation: 'Answers', model: 'heddle/echo', prompt: '{question}' };
+await call('run_evaluation', request, environment);
+const { result } = await call('run_evaluation', request, environment);
+
 describe.skipIf(process.platform === 'win32').each(Object.entries(writers))('%s', (_, { args, replaces }) => {
-  /** Creates a home with something to write, and a file, what it is to hold and its folder. */
-  async function place() {
-    const { url: baseUrl } = await startPublicTarget();
-    const cloud = { baseUrl, project: 'demo/support', username: 'api', password: 'key', token: 'key' };
-    const { environment } = setUpProfiles({ cloud }, {});
-    const folder = environment.HOME!;
-    const dataset = 'weave:///demo/support/object/tickets:latest';
-    await call('create_evaluation', { name: 'Answers', dataset }, environment);
-    const request = { evaluation: 'Answers', model: 'heddle/echo', prompt: '{question}' };
-    await call('run_evaluation', request, environment);
-    const { result } = await call('run_evaluation', request, environment);
-    mkdirSync(join(folder, 'out'));
-    return { folder: join(folder, 'out'), write: (file: string) => run(args(file, result.run_id), environment) };
-  }
+  const write = (file: string) => run(args(file, result.run_id), environment);
 
   it('writes a new file, and refuses devices, pipes and folders without changing them', async () => {
-    const { folder, write } = await place();
+    const folder = temporaryFolder();
     const file = join(folder, 'new');
     const written = await write(file);
     expect(written.code, written.stderr).toBe(0);
@@ -130,7 +126,7 @@ describe.skipIf(process.platform === 'win32').each(Object.entries(writers))('%s'
   });
 
   it('follows a symbolic link or refuses it, and never replaces it', async () => {
-    const { folder, write } = await place();
+    const folder = temporaryFolder();
     const target = join(folder, 'target');
     writeFileSync(target, '{}');
     symlinkSync(target, join(folder, 'link'));
@@ -145,7 +141,7 @@ describe.skipIf(process.platform === 'win32').each(Object.entries(writers))('%s'
   it.runIf(process.getuid?.() === 0)(
     'leaves files of other users, and what their links lead to, as they are',
     async () => {
-      const { folder, write } = await place();
+      const folder = temporaryFolder();
       const [file, own, link] = ['file', 'own', 'link'].map((name) => join(folder, name)) as [string, string, string];
       writeFileSync(file, '{}');
       chownSync(file, 4711, 4711);

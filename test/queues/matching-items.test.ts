@@ -89,7 +89,7 @@ describe('matchingItems', () => {
           }
         },
       ),
-      { numRuns: caseCount(50) },
+      { numRuns: caseCount(30) },
     );
     expect(clients.map(({ facts }) => facts.appliesItemConditions)).toEqual([true, false]);
   });

@@ -92,7 +92,7 @@ describe('readSummarized', () => {
         expect(grouped).toEqual(paged);
         expect([...clients[0]!.facts.unsupportedOperations]).toEqual([]);
       }),
-      { numRuns: caseCount(100) },
+      { numRuns: caseCount(50) },
     );
   });
 });

@@ -1,14 +1,18 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
+import { symlinkSync } from 'node:fs';
+import { join } from 'node:path';
 import { setTimeout as wait } from 'node:timers/promises';
-import { fileURLToPath } from 'node:url';
+import { build } from 'esbuild';
 import { expect } from 'vitest';
+import { bundleOptions, root } from '../../scripts/bundle-options.mjs';
 import { execute, startTestService, temporaryData } from './embedded-service.ts';
 import { EvaluationSetup, project_id } from './evaluation-setup.ts';
+import { temporaryFolder } from './heddle.ts';
 import { startScriptedModel } from './scripted-model.ts';
 import { tally } from './tally.ts';
 
-const workerFile = fileURLToPath(new URL('evaluation-worker.ts', import.meta.url));
+const workerProgram = await bundleWorker();
 const leaseMs = 1000;
 /** Concurrency of each of the two simultaneous runs. */
 const concurrency = 3;
@@ -189,7 +193,7 @@ async function startMissing(processes: (Worker | undefined)[], data: string, mod
 }
 
 async function startWorker(data: string, modelUrl: string): Promise<Worker> {
-  const child = spawn(process.execPath, ['--import', 'tsx', workerFile, data, modelUrl, `${leaseMs}`], {
+  const child = spawn(process.execPath, [workerProgram, data, modelUrl, `${leaseMs}`], {
     stdio: ['ignore', 'pipe', 'pipe'],
   });
   let stderr = '';
@@ -201,6 +205,16 @@ async function startWorker(data: string, modelUrl: string): Promise<Worker> {
     once(child, 'exit').then(() => Promise.reject(new Error(stderr))),
   ]);
   return { child, url: String(line).trim(), stderr: () => stderr };
+}
+
+/** Bundles the program of a worker, which starts in a fraction of the time that its sources take. Returns its path. */
+async function bundleWorker(): Promise<string> {
+  const folder = temporaryFolder();
+  // For the packages that a bundle leaves out.
+  symlinkSync(join(root, 'node_modules'), join(folder, 'node_modules'));
+  const entry = join(import.meta.dirname, 'evaluation-worker.ts');
+  await build({ ...bundleOptions, entryPoints: [entry], splitting: true, outdir: folder });
+  return join(folder, 'evaluation-worker.js');
 }
 
 async function kill({ child, stderr }: Worker): Promise<void> {

@@ -121,12 +121,12 @@ export function meanInterval(rows: readonly RowTotal[]): Interval | undefined {
   }
   const sums = Float64Array.from(rows, ({ sum }) => sum);
   const counts = Float64Array.from(rows, ({ count }) => count);
-  const random = seededRandom(bootstrapSeed);
+  const places = placesOfDraws(rows.length);
   const means = new Float64Array(resamples);
-  for (let sample = 0; sample < resamples; sample += 1) {
+  for (let sample = 0, draw = 0; sample < resamples; sample += 1) {
     let [sum, count] = [0, 0];
-    for (let draw = 0; draw < sums.length; draw += 1) {
-      const place = Math.floor(random() * sums.length);
+    for (const end = draw + sums.length; draw < end; draw += 1) {
+      const place = places[draw]!;
       sum += sums[place]!;
       count += counts[place]!;
     }
@@ -134,6 +134,17 @@ export function meanInterval(rows: readonly RowTotal[]): Interval | undefined {
   }
   means.sort();
   return [means[boundPlace]!, means[resamples - 1 - boundPlace]!];
+}
+
+let drawnPlaces = new Uint16Array();
+
+/** Returns the places of the rows that the resamples draw, one after another. The last ones are kept, since drawing takes most of the time. */
+function placesOfDraws(rowCount: number): Uint16Array {
+  if (drawnPlaces.length !== resamples * rowCount) {
+    const random = seededRandom(bootstrapSeed);
+    drawnPlaces = new Uint16Array(resamples * rowCount).map(() => Math.floor(random() * rowCount));
+  }
+  return drawnPlaces;
 }
 
 /** Returns the mean of all values of some rows, their number, and the variance of this mean over the choice of rows. */

@@ -49,11 +49,13 @@ async function expectSuccess(inspect: Inspect, tool: string): Promise<void> {
 }
 
 describe.skipIf(!inspector)('the MCP Inspector', () => {
-  it('finds no schema error and calls every tool over HTTP, 2026-07-28', async () => {
+  it('finds no schema error and calls tools of each kind over HTTP, 2026-07-28', async () => {
     const inspect = inspecting(await overHttp(), '--protocol-era', 'modern');
-    const tools = await listTools(inspect);
-    expect(tools).toEqual(toolNames);
-    for (const tool of tools) await expectSuccess(inspect, tool);
+    expect(await listTools(inspect)).toEqual(toolNames);
+    // The client of the SDK, which the Inspector has too, calls every tool in test/tools/over-stdio.test.ts.
+    for (const tool of ['query_queue_items', 'review_queue', 'run_inference', 'create_queue', 'create_dataset']) {
+      await expectSuccess(inspect, tool);
+    }
   });
 
   it.each([

@@ -20,13 +20,13 @@ import { tally } from '../../support/tally.ts';
 /*
  * Sends generated input to stdio, HTTP, the embedded service and import, and attacks with stored values and replies of models, during
  * which another account is to be answered. Each input follows from a seed:
- *   HEDDLE_FUZZ_MINUTES  how long, for the five together; 1 by default, also in CI
+ *   HEDDLE_FUZZ_MINUTES  how long, for the five together; half a minute by default, also in CI
  *   HEDDLE_FUZZ_SEED     the first seed, where a run is to be repeated
  *   HEDDLE_FUZZ_ONLY     one face and one seed, like "stdio 1234", to repeat a failure
  * A failure names its seed. Put it into fuzz-seeds.txt, which every run begins with.
  */
 
-const minutes = Number(process.env.HEDDLE_FUZZ_MINUTES ?? 1);
+const minutes = Number(process.env.HEDDLE_FUZZ_MINUTES ?? 0.5);
 const firstSeed = Number(process.env.HEDDLE_FUZZ_SEED ?? Date.now() % 2 ** 31);
 /** Longest time that an input or another account may take, on a machine that is idle. On a busy one the processor time of the target counts. */
 const hangMs = 2_000;
@@ -398,6 +398,6 @@ describe('generated input', () => {
       console.log(`${face}: ${inputs} inputs from seed ${firstSeed}, ${chosen.length} kept seeds`);
       expect(inputs).toBeGreaterThan(0);
     },
-    minutes * 60_000 + 120_000,
+    minutes * 60_000 + 300_000,
   );
 });

@@ -150,7 +150,7 @@ describe('the order of recorded calls', () => {
   it('is the one of the compared values, whatever their types, on every page', async () => {
     const orders = fc.array(keys, { minLength: 1, maxLength: 5 });
     await fc.assert(fc.asyncProperty(fc.array(call, { maxLength: 40 }), orders, page, checkOrders), {
-      numRuns: caseCount(100),
+      numRuns: caseCount(50),
     });
   });
 
@@ -253,7 +253,7 @@ describe('the index of a member', async () => {
     const key = fc.record({ field: fc.constantFrom(...indexed), direction });
     const orders = fc.array(fc.tuple(key), { minLength: 1, maxLength: 5 });
     await fc.assert(fc.asyncProperty(fc.array(call, { maxLength: 40 }), orders, page, checkOrders), {
-      numRuns: caseCount(100),
+      numRuns: caseCount(50),
     });
   });
 

@@ -234,7 +234,7 @@ describe('what the database narrows a condition to', () => {
         const { count } = (await service.send('POST', '/calls/query_stats', basic, counted)).body;
         expect(count).toBe(expected.length);
       }),
-      { numRuns: caseCount(1000) },
+      { numRuns: caseCount(400) },
     );
   });
 });

@@ -107,7 +107,7 @@ describe('the index of texts', () => {
       await textIndex.build(never);
       for (const one of asked) await idsWith(project_id, one);
     };
-    await fc.assert(fc.asyncProperty(steps, conditions, check), { numRuns: caseCount(60) });
+    await fc.assert(fc.asyncProperty(steps, conditions, check), { numRuns: caseCount(30) });
   });
 
   it('names the calls that have a text, once it is complete', async () => {
