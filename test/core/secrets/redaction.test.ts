@@ -100,7 +100,7 @@ describe('Redactor.redact', () => {
   });
 
   it('replaces a registered secret in any encoding', () => {
-    const runs = caseCount(2_000);
+    const runs = caseCount(5_000);
     fc.assert(
       fc.property(secret, around, around, fc.constantFrom(...Object.keys(writings)), (planted, before, after, way) => {
         const redactor = new Redactor();
@@ -206,7 +206,7 @@ describe('Redactor.redactValue', () => {
 
 describe('Redactor.isClean', () => {
   it('returns false for the JSON of every value that redactValue changes', () => {
-    const runs = caseCount(2_000);
+    const runs = caseCount(5_000);
     fc.assert(
       fc.property(secret, around, around, fc.constantFrom(...Object.keys(writings)), (planted, before, after, way) => {
         const redactor = new Redactor();

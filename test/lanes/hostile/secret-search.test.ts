@@ -14,7 +14,7 @@ const secrets = [
   'sk-ABCdef0123456789',
   '<b>"&"</b>',
 ];
-const cases = 30_000;
+const casesPerSeed = 30_000;
 
 /** Returns a source of whole numbers below a limit, the same for the same seed. */
 function randomFrom(seed: number): (limit: number) => number {
@@ -95,14 +95,14 @@ function jsonOf(value: unknown, writeString: (text: string) => string): string {
 }
 
 describe('SecretSearch', () => {
-  it('finds every secret that is found in the value, in any JSON of it', () => {
-    const random = randomFrom(1);
+  it.each([1, 2, 3])('finds every secret that is found in the value, in any JSON of it (seed %i)', (seed) => {
+    const random = randomFrom(seed);
     const redactor = new Redactor();
     redactor.protect(...secrets);
     const missed: string[] = [];
     let found = 0;
     let cleanOnes = 0;
-    for (let index = 0; index < cases; index += 1) {
+    for (let index = 0; index < casesPerSeed; index += 1) {
       let text = written(secrets[random(secrets.length)]!, random);
       for (let depth = random(5); depth > 0; depth -= 1) {
         text = JSON.stringify({ a: `p${text}` }).slice(0, random(40) === 0 ? -3 : undefined);
@@ -120,7 +120,7 @@ describe('SecretSearch', () => {
       if (search.isClean) cleanOnes += 1;
       if (isFound && search.isClean) missed.push(json);
     }
-    tally('property runs', cases);
+    tally('property runs', casesPerSeed);
     expect(missed.slice(0, 5)).toEqual([]);
     expect(found).toBeGreaterThan(15_000);
     expect(cleanOnes).toBeGreaterThan(1_000);
