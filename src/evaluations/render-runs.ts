@@ -24,17 +24,28 @@ function renderRun(run: RunWithFigures): string {
 
 /** Renders the figures of the scorers, a column for each run. */
 export function renderRunTable(runs: readonly RunWithFigures[]): string[] {
-  const names = new Set(runs.flatMap(({ scorers = [] }) => scorers.map(({ scorer }) => scorer)));
-  if (names.size === 0) return [];
-  const lines = [...names].map((name) => [
-    cell(name),
-    ...runs.map(({ scorers = [] }) => {
-      const figures = scorers.find(({ scorer }) => scorer === name);
-      return figures === undefined ? '' : renderFigures(figures);
-    }),
-  ]);
+  const names = scorersOf(runs);
+  if (names.length === 0) return [];
+  const lines = names.map((name) => [cell(name), ...runs.map((run) => figuresIn(run, name))]);
   const headings = runs.map((_, index) => (runs.length > 1 ? `run ${index + 1}` : 'result'));
   return [['scorer', ...headings], ...lines].map((line) => line.join('\t'));
+}
+
+/** Renders runs in a list by their ids, since their numbers are those of a comparison, and their figures with a line for each run. */
+export function renderRunList(runs: readonly RunWithFigures[]): string[] {
+  const names = scorersOf(runs);
+  const lines = runs.map((run) => [cell(run.run_id), ...names.map((name) => figuresIn(run, name))]);
+  const table = names.length === 0 ? [] : [['run', ...names.map(cell)], ...lines];
+  return [...runs.map((run) => `run ${renderRun(run)}`), ...table.map((line) => line.join('\t'))];
+}
+
+function scorersOf(runs: readonly RunWithFigures[]): string[] {
+  return [...new Set(runs.flatMap(({ scorers = [] }) => scorers.map(({ scorer }) => scorer)))];
+}
+
+function figuresIn({ scorers = [] }: RunWithFigures, name: string): string {
+  const figures = scorers.find(({ scorer }) => scorer === name);
+  return figures === undefined ? '' : renderFigures(figures);
 }
 
 /** Renders the figures of one scorer, like `mean 3.5 (3.1 to 3.9) of 10 (3×5 4×5), 1 without a score`. */

@@ -116,8 +116,8 @@ export function probabilityWords(p: number, formats = plainFormats): string {
 }
 
 /**
- * Returns a comparison as one line, like `better: +6 points (+2.7 to +9.6) on 400 rows; 0 rows always passed before and never
- * now`. Points are hundredths of a rate.
+ * Returns a comparison as one line, like `better: +6 points (+2.7 to +9.6) on 400 rows; 0 rows that passed before fail now`.
+ * Points are hundredths of a rate.
  */
 export function comparisonWords(comparison: ScorerComparison, formats = plainFormats): string {
   const { better, worse, same, changed = 0, verdict, difference, interval, lost, unscored } = comparison;
@@ -131,7 +131,9 @@ export function comparisonWords(comparison: ScorerComparison, formats = plainFor
   return [
     `${verdict}: ${signed(difference)}${unit}${bounds} on ${rows}`,
     ...(isSure ? [] : sizeWords(comparison, amount, unit, formats)),
-    ...(lost === undefined ? [] : [`${countWords(lost, 'row', formats)} always passed before and never now`]),
+    ...(lost === undefined
+      ? []
+      : [`${countWords(lost, 'row', formats)} that passed before ${lost === 1 ? 'fails' : 'fail'} now`]),
     ...(unscored === undefined ? [] : [`${countWords(unscored, 'row', formats)} without a score now left out`]),
   ].join('; ');
 }

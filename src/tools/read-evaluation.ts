@@ -24,7 +24,7 @@ import {
   unknownRun,
   withFigures,
 } from '../evaluations/read-run-results.ts';
-import { renderFigures, renderRuns, renderRunTable } from '../evaluations/render-runs.ts';
+import { renderFigures, renderRunList, renderRuns, renderRunTable } from '../evaluations/render-runs.ts';
 import {
   changeWords,
   comparisonColumns,
@@ -96,8 +96,6 @@ const output = z.object({
 /** The result of read_evaluation: runs with their rows, or a list of runs. */
 export type EvaluationResult = z.output<typeof output>;
 
-const changedRowsNote = 'Rows that did not change are left out; only "worst" returns them too.';
-
 export const readEvaluationTool = defineTool({
   name: 'read_evaluation',
   title: 'Read results of evaluations',
@@ -154,8 +152,7 @@ Example: {"evaluation":"Support answers"}`,
       const heading = runs.length === 0 ? `No runs at offset ${offset}: there are ${total}.` : '';
       return [
         heading || `${pluralize(runs.length, 'run')} of ${total} from offset ${offset}, the newest first.${more}`,
-        ...renderRuns(runs),
-        ...renderRunTable(runs),
+        ...renderRunList(runs),
         ...warnings.map(escapeInvisible),
       ].join('\n');
     }
@@ -173,7 +170,7 @@ Example: {"evaluation":"Support answers"}`,
             compactTable(rows.map(tableRow), ['call_id']),
           ]
         : total === 0
-          ? ['No rows match.']
+          ? [comparisons.length > 0 ? 'No rows to show.' : 'No rows match.']
           : offset > 0
             ? [`No rows at offset ${offset}: ${total} match.`]
             : []),
@@ -309,7 +306,10 @@ async function readRuns(
     runs: facts.map((fact) => withFigures(fact, figures.get(fact.run_id), rows)),
     ...(comparisons.length > 0 && {
       comparisons,
-      note: choice === 'changed' && only === undefined ? `${comparisonNote} ${changedRowsNote}` : comparisonNote,
+      note:
+        choice !== 'changed' || only !== undefined
+          ? comparisonNote
+          : `${comparisonNote} Rows that did not change are left out${context.terminal ? '' : '; only "worst" returns them too'}.`,
     }),
     ...(agreement.length > 0 && { agreement }),
     ...(sliced && { slices: sliced.slices }),

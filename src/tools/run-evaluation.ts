@@ -292,7 +292,7 @@ Example: {"evaluation":"Support answers","model":"heddle/echo","prompt":"Answer 
               : [
                   rows < leastChanged
                     ? `It takes ${leastChanged} rows to show any difference from another run.`
-                    : `Against another run, so many rows show a difference of ${rounded(100 * detectable, 1)} points; a smaller one only if few rows change.`,
+                    : `Compared with another run on ${rows} rows, a difference of ${rounded(100 * detectable, 1)} points shows in 80 of 100 cases; a smaller one does if few rows change.`,
                 ]),
           ]
         : [

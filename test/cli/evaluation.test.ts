@@ -133,7 +133,7 @@ describe('markdownReport', () => {
 
 - ❌ \`a|b passes 50%, less than 90%\`
 
-- \`a|b\`: **could be chance: +50 points on 2 rows; it takes 6 rows to show any difference; 0 rows always passed before and never now**
+- \`a|b\`: **could be chance: +50 points on 2 rows; it takes 6 rows to show any difference; 0 rows that passed before fail now**
 
 | scorer | baseline | this run |
 | --- | --- | --- |
@@ -248,7 +248,7 @@ describe('heddle evaluation', () => {
     const compared = ['--compare', 'main', '--fail-if-worse', '--markdown', summary];
     const result = await run([...runArgs, ...compared], environment);
     const sentence =
-      'no difference: 0 points (-65.8 to +65.8) on 2 rows; it takes 6 rows to show any difference; 0 rows always passed before and never now; 1 row without a score now left out';
+      'no difference: 0 points (-65.8 to +65.8) on 2 rows; it takes 6 rows to show any difference; 0 rows that passed before fail now; 1 row without a score now left out';
     expect([result.code, result.stderr]).toEqual([1, expect.stringContaining(`: ${sentence}`)]);
     const { runs } = JSON.parse(result.stdout);
     expect(runs).toMatchObject([{ run_id: first.runs[0].run_id }, { status: 'complete with 1 error' }]);

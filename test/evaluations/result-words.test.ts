@@ -58,19 +58,19 @@ describe('withoutCommonBeginning', () => {
 describe('comparisonWords', () => {
   it('says by how many points a run is better or worse, with the interval, and which rows were lost', () => {
     expect(sentenceOn(36, 12, 352)).toBe(
-      'better: +6 points (+2.7 to +9.6) on 400 rows; 12 rows always passed before and never now',
+      'better: +6 points (+2.7 to +9.6) on 400 rows; 12 rows that passed before fail now',
     );
     expect(sentenceOn(12, 36, 352)).toBe(
-      'worse: -6 points (-9.6 to -2.7) on 400 rows; 36 rows always passed before and never now',
+      'worse: -6 points (-9.6 to -2.7) on 400 rows; 36 rows that passed before fail now',
     );
   });
 
   it('says which difference would show where the one found could be chance', () => {
     expect(sentenceOn(6, 4, 90)).toBe(
-      'could be chance: +2 points (-4.8 to +9.2) on 100 rows; a difference of 8.8 points would show; 4 rows always passed before and never now',
+      'could be chance: +2 points (-4.8 to +9.2) on 100 rows; a difference of 8.8 points would show; 4 rows that passed before fail now',
     );
     expect(sentenceOn(0, 0, 400)).toBe(
-      'no difference: 0 points (-0.9 to +0.9) on 400 rows; 0 rows always passed before and never now',
+      'no difference: 0 points (-0.9 to +0.9) on 400 rows; 0 rows that passed before fail now',
     );
   });
 

@@ -155,7 +155,7 @@ describe('read_evaluation', () => {
     ]);
     expect(note).toBe(
       'Passed or a higher number counts as better, and + is better; 95 % intervals in brackets. p: exact McNemar test, for numbers the sign test; p_holm is corrected for several scorers. From 0.05 on the difference could be chance. ' +
-        'Rows that did not change are left out; only "worst" returns them too.',
+        'Rows that did not change are left out.',
     );
     expect(total).toBe(7);
     expect(rows.at(-1).inputs.question).not.toBe('g');
@@ -171,7 +171,7 @@ describe('read_evaluation', () => {
     });
     expect(text).toContain('run 2 against run 1: 7 shared rows, 2 more in one of them only.');
     expect(text).toContain(
-      'exact: could be chance: +85.7 points (+19.9 to +97.4) on 7 rows; 6 rows differ, too few to tell; 0 rows always passed before and never now',
+      'exact: could be chance: +85.7 points (+19.9 to +97.4) on 7 rows; 6 rows differ, too few to tell; 0 rows that passed before fail now',
     );
     expect(text).toContain('exact\t6\t0\t1\t0.031\t0.063\tcould be chance');
     expect(text).toContain('judge.score\t6\t1\t0\t0.13\t0.13\tcould be chance');

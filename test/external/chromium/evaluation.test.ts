@@ -75,7 +75,7 @@ describe.skipIf(!hasChromium)('the results of evaluations in a chat', () => {
       expect(await textsOf(view, 'section > h3')).toEqual(['exact', 'judge.score', 'tone.score']);
       const [exact, judge, tone] = await textsOf(view, 'section');
       expect(exact).toBe(
-        'exact Run 1 50% (37.7 to 62.3) of 60 passed Run 2 90% (79.8 to 95.3) of 60 passed 30 better, 6 worse, 24 same, p < 0.001, p_holm < 0.001 better: +40 points (+21.8 to +55.4) on 60 rows; 6 rows always passed before and never now',
+        'exact Run 1 50% (37.7 to 62.3) of 60 passed Run 2 90% (79.8 to 95.3) of 60 passed 30 better, 6 worse, 24 same, p < 0.001, p_holm < 0.001 better: +40 points (+21.8 to +55.4) on 60 rows; 6 rows that passed before fail now',
       );
       expect(judge).toContain(
         'mean 0.475 (0.402 to 0.545) of 60, judge: not calibrated from 0 to 0.95; quartiles 0.238 / 0.475 / 0.713',
@@ -354,7 +354,7 @@ describe.skipIf(!hasChromium)('heddle evaluation with --open', () => {
     const view = views.find(({ name }) => name === 'evaluation')!;
     expect(calls.at(-1)).toBe(JSON.stringify(view.firstCall({ run_ids: runIds })));
     expect(await textsOf(page, 'section')).toEqual([
-      'names_the_capital Run 1 25% (7.1 to 59.1) of 8 passed Run 2 100% (67.6 to 100) of 8 passed 6 better, 0 worse, 2 same, p 0.031 better: +75 points (+18.2 to +92.8) on 8 rows; 0 rows always passed before and never now',
+      'names_the_capital Run 1 25% (7.1 to 59.1) of 8 passed Run 2 100% (67.6 to 100) of 8 passed 6 better, 0 worse, 2 same, p 0.031 better: +75 points (+18.2 to +92.8) on 8 rows; 0 rows that passed before fail now',
     ]);
     const folder = process.env.HEDDLE_SCREENSHOTS;
     if (folder) mkdirSync(join(folder, 'docs'), { recursive: true });

@@ -153,7 +153,7 @@ describe('heddle demo', () => {
     ]);
     expect(plain(screen).trim().split('\n').slice(-3)).toEqual([
       'See all steps: node dist/heddle.js demo --all',
-      'Connect a client, which docs/connect.md names: node dist/heddle.js setup CLIENT',
+      'Connect a client that docs/connect.md names: node dist/heddle.js setup CLIENT',
       'Judge the rest yourself: node dist/heddle.js board support-triage --project demo/support',
     ]);
   });

@@ -18,7 +18,7 @@ import allSteps from './steps.json' with { type: 'json' };
 const nextSteps = (program: string, isShort: boolean): string =>
   [
     ...(isShort ? [`See all steps: ${program} demo --all`] : []),
-    `Connect a client, which docs/connect.md names: ${program} setup CLIENT`,
+    `Connect a client that docs/connect.md names: ${program} setup CLIENT`,
     `Judge the rest yourself: ${program} board support-triage --project demo/support`,
   ].join('\n');
 
@@ -106,7 +106,9 @@ async function runDemo(options: DemoOptions): Promise<void> {
       print(`The server offers ${tools.map(({ name }) => name).join(', ')}.`);
       await runSteps(client, options);
       const files = await readdir(folder);
-      print(`\nThe data folder now holds ${files.join(', ')}. It is removed again; what you judge below is kept.`);
+      print(
+        `\nThe data folder now holds ${files.join(', ')}. It is removed again. Your own copy of the sample is kept.`,
+      );
     } finally {
       await client.close();
     }
