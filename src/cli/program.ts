@@ -113,7 +113,7 @@ export async function createProgram(names: readonly string[] = commandNames()): 
     ],
     page: 'README.md; `heddle COMMAND --help` names the page of each command',
     notes: [
-      'Results are printed for people on a terminal, and as JSON in a pipe or a file; --json and --table choose.',
+      'Results are printed for people on a terminal, and as JSON in a pipe or a file; --json and --table choose. Exports print their own formats.',
       'A table becomes a list for each row if scores, judgements or choices would be cut, and below 120 columns if anything would.',
       '`heddle COMMAND --help-all` also lists the settings that many commands share; they may stand before the command.',
       'Errors go to stderr. Exit codes: 0 all was done, 1 failed in whole or in part, 2 wrong usage or configuration.',

@@ -129,6 +129,7 @@ function optionsFromSettings(
     ...(values.project !== undefined && { projectSource: describeSource(resolved.sources.project) }),
     instructions: instructionsFor({
       baseUrl: values.baseUrl,
+      account: isEmbedded ? accountName() : 'ACCOUNT',
       project,
       hasSample,
       readOnly: values.readOnly,
