@@ -214,9 +214,11 @@ async function* idsByIndex(
   index: MemberIndex,
 ): AsyncGenerator<string[], void, undefined> {
   const { direction, field } = sortBy[0]!;
-  // Only numbers satisfy them.
-  const conditions = parts.filter(({ numberField }) => numberField === field);
-  for (const kind of conditions.length > 0 ? (['number'] as const) : kindsIn(direction, index)) {
+  const onNumber = parts.filter(({ numberField }) => numberField === field);
+  // The index has these columns.
+  const conditions = [...onNumber, ...parts.filter(({ about }) => about?.column === 'started_at')];
+  // Only numbers satisfy conditions on a number.
+  for (const kind of onNumber.length > 0 ? (['number'] as const) : kindsIn(direction, index)) {
     let size = maxBatchCalls;
     for (let start = 0, hasMore = true; hasMore; start += size, size = Math.min(2 * size, maxSearched)) {
       await nextTurn();

@@ -318,6 +318,10 @@ describe('the index of a member', async () => {
     expect(await idsOf({ project_id, ...byLatency, limit: 30, offset: 8980 })).toEqual(
       inOrder(slow, [{ field: 'inputs.n', direction: 'asc' }]).slice(8980, 9010),
     );
+    const isLater = { $gte: [{ $getField: 'started_at' }, { $literal: Date.parse(time(3000)) / 1000 }] };
+    expect(await idsOf({ project_id, sort_by, query: { $expr: isLater }, limit: 30, offset: 8980 })).toEqual(
+      inOrder(calls.slice(3000), sort_by).slice(8980),
+    );
     const isThird = { $eq: [{ $convert: { input: { $getField: 'inputs.half' }, to: 'int' } }, { $literal: 1 }] };
     const third = calls.filter(({ inputs }) => inputs.half === 1);
     expect(await idsOf({ project_id, sort_by, query: { $expr: isThird }, limit: 30, offset: 700 })).toEqual(
