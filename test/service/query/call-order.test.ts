@@ -318,6 +318,10 @@ describe('the index of a member', async () => {
     expect(await idsOf({ project_id, ...byLatency, limit: 30, offset: 8980 })).toEqual(
       inOrder(slow, [{ field: 'inputs.n', direction: 'asc' }]).slice(8980, 9010),
     );
+    const roots = { sort_by: [{ field: 'op_name', direction: 'desc' }], filter: { trace_roots_only: true } };
+    expect(await idsOf({ project_id, ...roots, limit: 5, offset: 1498 })).toEqual(
+      inOrder(calls, roots.sort_by as Key[]).slice(1498, 1503),
+    );
     const isLater = { $gte: [{ $getField: 'started_at' }, { $literal: Date.parse(time(3000)) / 1000 }] };
     expect(await idsOf({ project_id, sort_by, query: { $expr: isLater }, limit: 30, offset: 8980 })).toEqual(
       inOrder(calls.slice(3000), sort_by).slice(8980),
