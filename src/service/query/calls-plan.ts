@@ -10,11 +10,14 @@ import {
   allOf,
   ComparedRecord,
   type Condition,
+  type ConditionColumns,
   type ConditionPart,
   compileCondition,
   feedbackPath,
+  isNull,
   isOneOf,
   joinParts,
+  oppositeOf,
 } from './condition.ts';
 import { referenceExpander } from './expand-references.ts';
 import { callsByNumber, latencyField } from './member-order.ts';
@@ -54,6 +57,14 @@ export interface CallsPlan {
 export const timeColumns = ['started_at', 'ended_at'];
 const textColumns = memberColumns.filter((column) => !timeColumns.includes(column));
 
+/** Conditions that calls with some statuses satisfy. */
+const statusConditions: Required<ConditionColumns>['derived'] = {
+  'summary.weave.status': new Map([
+    ['running', isNull('ended_at')],
+    ['error', oppositeOf(isNull('exception'))],
+  ]),
+};
+
 /** Plans how to find the calls of a selection. @throws Refusal 422 for a query that cannot be evaluated. */
 export function planCalls(
   database: Database,
@@ -64,6 +75,7 @@ export function planCalls(
     texts: textColumns,
     times: { started_at: 1, ended_at: 1 },
     numbers: { [latencyField]: 'latency' },
+    derived: expand_columns?.length ? {} : statusConditions,
     json: ['inputs', 'output', 'attributes'],
     elsewhere: expand_columns ?? [],
     caseInsensitiveLike: database.caseInsensitiveLike,

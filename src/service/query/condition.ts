@@ -124,6 +124,8 @@ export interface ConditionColumns {
   times?: Readonly<Record<string, number>>;
   /** Columns with numbers that the service derives, by their paths. */
   numbers?: Readonly<Record<string, string>>;
+  /** Conditions that records with some texts satisfy, which the service derives, by their paths. */
+  derived?: Readonly<Record<string, ReadonlyMap<unknown, Pick<Condition, 'parts'>>>>;
   /** Columns with the JSON of a member. */
   json?: readonly string[];
   /** Columns whose members below these paths are elsewhere, so that the JSON of the column does not have them. */
@@ -229,7 +231,8 @@ function narrowedByAny(conditions: readonly Condition[]): Narrowing {
   };
 }
 
-function oppositeOf({ accepts, parts, isExact, paths, scans }: Condition): Condition {
+/** Returns the condition that holds where another one does not. */
+export function oppositeOf({ accepts, parts, isExact, paths, scans }: Condition): Condition {
   const [part, ...others] = parts;
   // A comparison with null is null, and so would be its opposite.
   const isFalse = sql<SqlBool>`not coalesce(${joinParts(parts)}, false)`;
@@ -359,6 +362,7 @@ class Compiler {
       texts: [],
       times: {},
       numbers: {},
+      derived: {},
       json: [],
       elsewhere: [],
       caseInsensitiveLike: 'like',
@@ -469,6 +473,8 @@ class Compiler {
     const isText = texts.includes(path);
     if (values.length === 1 && values[0] === null && (isText || Object.hasOwn(times, path))) return nullity(path);
     if (isText) return equality(path, values);
+    const derived = ownMember(this.#columns.derived, path)?.get(values[0]);
+    if (derived && values.length === 1) return { parts: derived.parts, isExact: false };
     const column = this.#jsonColumnOf(path);
     // The JSON of a value contains each text in it.
     const pattern = column && values.length === 1 ? this.#patternIn(values[0], false) : undefined;

@@ -81,7 +81,7 @@ export class MemberIndexes {
   async create({ name, number, text }: MemberIndex): Promise<void> {
     if (this.#attempted.has(name)) return this.#last;
     this.#attempted.add(name);
-    const columns = [sql`project_id`, sql`(${number})`, ...(text ? [sql`(${text})`] : []), sql`id`];
+    const columns = [sql`project_id`, sql`(${number})`, ...(text ? [sql`(${text})`] : []), sql`id`, sql`started_at`];
     const definition = sql`${sql.ref('calls')} (${sql.join(columns)}) where ${ofSorted}`;
     // One after the other, so that each sees how many there are.
     this.#last = this.#last.then(() => this.#create(name, definition)).catch(() => {});

@@ -186,6 +186,38 @@ describe('the order of recorded calls', () => {
   });
 });
 
+describe('calls that start at the same time', () => {
+  it('are found once each, in the order of their ids, where conditions make the search go range by range', async () => {
+    const project_id = 'p/together';
+    const calls = Array.from({ length: 120 }, (_, index) => ({
+      id: `id-${String((index * 77) % 120).padStart(3, '0')}`,
+      op_name: `op-${index % 3}`,
+      started_at: time(Math.floor(index / 50)),
+      ended_at: time(10 + (index % 2)),
+      inputs: {},
+      output: null,
+    }));
+    await record(project_id, calls);
+    const endsLate = { $gte: [{ $getField: 'ended_at' }, { $literal: Date.parse(time(11)) / 1000 }] };
+    const cases: [object, (call: Call) => boolean][] = [
+      [{ query: { $expr: endsLate } }, ({ ended_at }) => ended_at === time(11)],
+      [{ filter: { op_names: ['op-0', 'op-1'] } }, ({ op_name }) => op_name !== 'op-2'],
+    ];
+    for (const [selection, isSelected] of cases) {
+      for (const direction of ['asc', 'desc'] as const) {
+        const sort_by: Key[] = [{ field: 'started_at', direction }];
+        const expected = inOrder(calls.filter(isSelected), sort_by);
+        expect(await idsOf({ project_id, ...selection, sort_by })).toEqual(expected);
+        const middle = { sort_by, offset: 20, limit: 30 };
+        expect(await idsOf({ project_id, ...selection, ...middle })).toEqual(expected.slice(20, 50));
+      }
+      const count = calls.filter(isSelected).length;
+      const counted = await service.send('POST', '/calls/query_stats', basic, { project_id, ...selection });
+      expect(counted.body).toEqual({ count });
+    }
+  });
+});
+
 describe('conditions on the name of the operation', () => {
   it('find the calls of the operations that satisfy them, in the order of start and counted', async () => {
     const names = ['weave:///p/named/op/chat:1', 'weave:///p/named/op/chat:2', 'weave:///p/named/op/plan:1', 'chat'];
@@ -285,6 +317,14 @@ describe('the index of a member', async () => {
     const byLatency = { sort_by: [{ field: 'summary.weave.latency_ms', direction: 'asc' }], query: { $expr: isSlow } };
     expect(await idsOf({ project_id, ...byLatency, limit: 30, offset: 8980 })).toEqual(
       inOrder(slow, [{ field: 'inputs.n', direction: 'asc' }]).slice(8980, 9010),
+    );
+    const roots = { sort_by: [{ field: 'op_name', direction: 'desc' }], filter: { trace_roots_only: true } };
+    expect(await idsOf({ project_id, ...roots, limit: 5, offset: 1498 })).toEqual(
+      inOrder(calls, roots.sort_by as Key[]).slice(1498, 1503),
+    );
+    const isLater = { $gte: [{ $getField: 'started_at' }, { $literal: Date.parse(time(3000)) / 1000 }] };
+    expect(await idsOf({ project_id, sort_by, query: { $expr: isLater }, limit: 30, offset: 8980 })).toEqual(
+      inOrder(calls.slice(3000), sort_by).slice(8980),
     );
     const isThird = { $eq: [{ $convert: { input: { $getField: 'inputs.half' }, to: 'int' } }, { $literal: 1 }] };
     const third = calls.filter(({ inputs }) => inputs.half === 1);

@@ -1,6 +1,9 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
+import { planCalls } from '../../../src/service/query/calls-plan.ts';
 import { ComparedRecord, compileCondition } from '../../../src/service/query/condition.ts';
+import { MemoryPool, RequestBudget } from '../../../src/service/request-budget.ts';
+import { openDatabase } from '../../../src/service/storage/open-database.ts';
 import { caseCount } from '../../support/cases.ts';
 import { basic, startTestService, withStore } from '../../support/embedded-service.ts';
 
@@ -236,6 +239,19 @@ describe('what the database narrows a condition to', () => {
       }),
       { numRuns: caseCount(400) },
     );
+  });
+
+  it.each([
+    ['running', ['project_id', 'ended_at']],
+    ['error', ['project_id', 'exception']],
+    ['success', ['project_id']],
+  ])('is a column that tells which calls may have the status %j', async (status, columns) => {
+    const database = await openDatabase(service.data);
+    const query = { $expr: { $eq: [get('summary.weave.status'), is(status)] } };
+    const budget = new RequestBudget(new MemoryPool(), 'ada');
+    const { parts } = planCalls(database, { project_id: 'p/q', query }, { budget });
+    await database.close();
+    expect(parts.map(({ about }) => about?.column)).toEqual(columns);
   });
 });
 
