@@ -164,22 +164,17 @@ async function numberRows(groups: Group[], items: Items, order: Order, context: 
   const walked = column === 'id' ? groups[0]!.indexed : items;
   // For one value, too: with an equality, SQLite would look for it in the order of the next key.
   const between = ({ isOfGroup }: Group, from: Value, to: Value) =>
-    walked
-      .where(isOfGroup)
-      .where(is(`${higher}=`, from))
-      .where(is(`${lower}=`, to));
+    walked.where(sql<SqlBool>`${isOfGroup} and ${is(`${higher}=`, from)} and ${is(`${lower}=`, to)}`);
   const counted: (Group & { byValue: Map<Value, Row[]> })[] = [];
   for (const group of groups) {
     const { rows, indexed, precedingCount } = group;
     const [first, last] = [rows[0]![column], rows.at(-1)![column]];
     const byValue = new Map<Value, Row[]>();
     for (const row of rows) appendTo(byValue, row[column], row);
-    if (byValue.size <= maxCountedValues && (await hasMany(between(group, first, last), context))) {
-      counted.push({ ...group, byValue });
-    } else {
-      const before = precedingCount + (await countItems(indexed.where(is(lower, first)), context));
-      found.push(...(await sortRows(rows, between(group, first, last), before, order, context)));
-    }
+    const limit = byValue.size > maxCountedValues ? Number.MAX_SAFE_INTEGER : context.maxSorted + 1;
+    const sorted = await sortRows(rows, between(group, first, last).limit(limit), order, context);
+    if (sorted.total >= limit) counted.push({ ...group, byValue });
+    else found.push(...sorted.after(precedingCount + (await countItems(indexed.where(is(lower, first)), context))));
   }
   const ids = counted.flatMap(({ rows }) => rows.map(({ id }) => id));
   const ofRows = itemsOf(ids, context)
@@ -201,15 +196,13 @@ async function numberRows(groups: Group[], items: Items, order: Order, context: 
       const { indexed, isOfGroup, precedingCount, byValue } = group;
       const rows = byValue.get(value);
       if (!rows) continue;
-      const equal = between(group, value, value);
-      const count = await countItems(equal.limit(context.maxSorted + 1), context);
-      if (count > context.maxSorted) {
+      const equal = between(group, value, value).limit(context.maxSorted + 1);
+      const sorted = await sortRows(rows, equal, order, context);
+      if (sorted.total <= context.maxSorted) {
+        found.push(...sorted.after(precedingCount));
+      } else {
         const isEqual = sql<SqlBool>`${isOfGroup} and ${withoutIndex(column)} = ${value}`;
         further.push({ rows, indexed: indexed.where(is('=', value)), isOfGroup: isEqual, precedingCount });
-      } else if (count === 1) {
-        found.push({ id: rows[0]!.id, position: precedingCount + 1 });
-      } else {
-        found.push(...(await sortRows(rows, equal, precedingCount, order, context)));
       }
     }
   }
@@ -217,23 +210,23 @@ async function numberRows(groups: Group[], items: Items, order: Order, context: 
   return found;
 }
 
-async function sortRows(
-  rows: readonly Row[],
-  numbered: Items,
-  precedingCount: number,
-  order: Order,
-  { transaction, database }: PageContext,
-): Promise<NumberedId[]> {
-  const place = sql<number>`row_number() over (order by ${sqlOf(order)})`.as('position');
+/** Sorts items, and returns their number, and how to number rows among them if a count of others comes before. */
+async function sortRows(rows: readonly Row[], items: Items, order: Order, { transaction, database }: PageContext) {
   const ids = JSON.stringify(rows.map(({ id }) => id));
+  const places = transaction
+    .selectFrom(items.select(['id', ...sortFields]).as('queue_items'))
+    .select('id')
+    .select(sql<number>`row_number() over (order by ${sqlOf(order)})`.as('position'))
+    .select(sql<number>`count(*) over ()`.as('total'));
   const found = await transaction
-    .selectFrom(numbered.select(['id', place]).as('places'))
-    .select(['id', 'position'])
+    .selectFrom(places.as('places'))
+    .selectAll()
     .where(sql<boolean>`id in ${database.textsOf(ids)}`)
-    .orderBy('position')
     .execute();
-  // PostgreSQL's driver returns row numbers as strings.
-  return found.map(({ id, position }) => ({ id, position: precedingCount + Number(position) }));
+  // PostgreSQL's driver returns such numbers as strings. A row is missing if its items are only the first of many.
+  const total = found.length < rows.length ? Number.MAX_SAFE_INTEGER : Number(found[0]!.total);
+  const after = (count: number) => found.map(({ id, position }) => ({ id, position: count + Number(position) }));
+  return { total, after };
 }
 
 /** Returns how to compare items by the value of a key, in the direction of the key. */
