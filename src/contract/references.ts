@@ -99,7 +99,7 @@ export function objectReference(projectId: string, name: string, version: string
 
 /** Returns the id of the recorded call that a reference names. */
 export function callIdOf(reference: string): string {
-  return reference.slice(reference.lastIndexOf('/') + 1);
+  return reference.split('/').slice(6).join('/');
 }
 
 /** Formats the reference to a recorded call. `projectId` is `entity/project`. */

@@ -1,4 +1,4 @@
-import { type SelectQueryBuilder, type SqlBool, sql } from 'kysely';
+import { type RawBuilder, type SelectQueryBuilder, type SqlBool, sql } from 'kysely';
 import { sortFields } from '../../contract/queue-items.ts';
 import { appendTo } from '../../core/append-to.ts';
 import type { Database, Transaction } from '../storage/database.ts';
@@ -21,6 +21,8 @@ interface PageId {
   id: string;
   position: number | null;
 }
+
+type NumberedId = PageId & { position: number };
 
 interface PageContext {
   transaction: Transaction;
@@ -63,7 +65,8 @@ export async function findPageIds(
   const rows = itemsOf(ids, context)
     .select(['id', ...sortFields])
     .orderBy(sqlOf(order));
-  return numberRows(await rows.execute(), { indexed: numbered, tested: numbered, precedingCount: 0 }, order, context);
+  const all = { rows: await rows.execute(), indexed: numbered, isOfGroup: sql<SqlBool>`true`, precedingCount: 0 };
+  return (await numberRows([all], numbered, order, context)).sort((a, b) => a.position - b.position);
 }
 
 function itemsOf(ids: readonly string[], { transaction, database }: PageContext): Items {
@@ -130,77 +133,100 @@ async function idsOf(items: Items): Promise<string[]> {
 type Row = Pick<Tables['queue_items'], Order[number]['column']>;
 type Value = Row[keyof Row];
 
-/** Items among which others are numbered. */
-interface Numbered {
-  /** The items, found with the index of their conditions. */
+/** Rows that share the values of some keys, and the items that share them, too. */
+interface Group {
+  rows: readonly Row[];
+  /** The items, found with the index of their values. */
   indexed: Items;
-  /** The same items, found with the index of a further condition. */
-  tested: Items;
+  /** Tells the items from others, where these are found with the index of a further key. */
+  isOfGroup: RawBuilder<SqlBool>;
   /** Number of items that come before all of them. */
   precedingCount: number;
 }
 
-/** Maximum number of values for which one statement each counts the items before them. */
+/** Maximum number of values of a group for which one statement each counts the items before them. */
 const maxCountedValues = 250;
 
 /**
- * Numbers rows, which are in an order, among items. Those between the first and the last row are sorted if they are few; of others, the
- * values of the first key are counted, and the rows that share a value are numbered in the same way by the next key.
+ * Numbers the rows of groups, which are in an order, among items. Those of a group between its first and its last row are sorted if they
+ * are few; of others, the values of the first key are counted, for all groups at once, and the rows that share a value are numbered in
+ * the same way by the next key.
  */
-async function numberRows(
-  rows: readonly Row[],
-  { indexed, tested, precedingCount }: Numbered,
-  order: Order,
-  context: PageContext,
-): Promise<PageId[]> {
+async function numberRows(groups: Group[], items: Items, order: Order, context: PageContext): Promise<NumberedId[]> {
   const [key, ...rest] = order as readonly [Order[number], ...Order];
   const { column } = key;
   const { is, lower, higher } = comparisonBy(key);
-  const groups = new Map<Value, Row[]>();
-  for (const row of rows) appendTo(groups, row[column], row);
-  const [first, last] = [rows[0]![column], rows.at(-1)![column]];
-  const counted = column === 'id' ? indexed : tested;
-  // For one value, too: with an equality, SQLite would look for it in the order of the next key.
-  const between = (from: Value, to: Value) => counted.where(is(`${higher}=`, from)).where(is(`${lower}=`, to));
-  if (groups.size > maxCountedValues || !(await hasMany(between(first, last), context))) {
-    const before = precedingCount + (await countItems(indexed.where(is(lower, first)), context));
-    return sortRows(rows, between(first, last), before, order, context);
+  const found: NumberedId[] = [];
+  if (column === 'id' && groups.length > 1) {
+    for (const group of groups) found.push(...(await numberRows([group], items, order, context)));
+    return found;
   }
-  const found: PageId[][] = [];
-  let before = precedingCount;
-  let from = counted;
-  for (const [value, ofValue] of groups) {
-    before += await countItems(from.where(is(lower, value)), context);
-    from = counted.where(is(`${higher}=`, value));
-    const equal = between(value, value);
-    if (await hasMany(equal, context)) {
-      const further = tested.where(withoutIndex(column), '=', value);
-      const numbered = { indexed: indexed.where(is('=', value)), tested: further, precedingCount: before };
-      found.push(await numberRows(ofValue, numbered, rest, context));
-    } else {
-      found.push(await sortRows(ofValue, equal, before, order, context));
+  const walked = column === 'id' ? groups[0]!.indexed : items;
+  // For one value, too: with an equality, SQLite would look for it in the order of the next key.
+  const between = ({ isOfGroup }: Group, from: Value, to: Value) =>
+    walked.where(sql<SqlBool>`${isOfGroup} and ${is(`${higher}=`, from)} and ${is(`${lower}=`, to)}`);
+  const counted: (Group & { byValue: Map<Value, Row[]> })[] = [];
+  for (const group of groups) {
+    const { rows, indexed, precedingCount } = group;
+    const [first, last] = [rows[0]![column], rows.at(-1)![column]];
+    const byValue = new Map<Value, Row[]>();
+    for (const row of rows) appendTo(byValue, row[column], row);
+    const limit = byValue.size > maxCountedValues ? Number.MAX_SAFE_INTEGER : context.maxSorted + 1;
+    const sorted = await sortRows(rows, between(group, first, last).limit(limit), order, context);
+    if (sorted.total >= limit) counted.push({ ...group, byValue });
+    else found.push(...sorted.after(precedingCount + (await countItems(indexed.where(is(lower, first)), context))));
+  }
+  const ids = counted.flatMap(({ rows }) => rows.map(({ id }) => id));
+  const ofRows = itemsOf(ids, context)
+    .select(`${column} as value`)
+    .distinct()
+    .orderBy(sqlOf([key]));
+  const values = ids.length > 0 ? await ofRows.execute() : [];
+  const further: Group[] = [];
+  let from = walked;
+  for (const { value } of values) {
+    const counts = await from
+      .where(is(lower, value))
+      .select(counted.map(({ isOfGroup }, at) => sql`count(*) filter (where ${isOfGroup})`.as(String(at))))
+      .executeTakeFirstOrThrow();
+    from = walked.where(is(`${higher}=`, value));
+    for (const [at, group] of counted.entries()) {
+      // PostgreSQL's driver returns counts as strings.
+      group.precedingCount += Number(counts[at]);
+      const { indexed, isOfGroup, precedingCount, byValue } = group;
+      const rows = byValue.get(value);
+      if (!rows) continue;
+      const equal = between(group, value, value).limit(context.maxSorted + 1);
+      const sorted = await sortRows(rows, equal, order, context);
+      if (sorted.total <= context.maxSorted) {
+        found.push(...sorted.after(precedingCount));
+      } else {
+        const isEqual = sql<SqlBool>`${isOfGroup} and ${withoutIndex(column)} = ${value}`;
+        further.push({ rows, indexed: indexed.where(is('=', value)), isOfGroup: isEqual, precedingCount });
+      }
     }
   }
-  return found.flat();
+  if (further.length > 0) found.push(...(await numberRows(further, items, rest, context)));
+  return found;
 }
 
-async function sortRows(
-  rows: readonly Row[],
-  numbered: Items,
-  precedingCount: number,
-  order: Order,
-  { transaction, database }: PageContext,
-): Promise<PageId[]> {
-  const place = sql<number>`row_number() over (order by ${sqlOf(order)})`.as('position');
+/** Sorts items, and returns their number, and how to number rows among them if a count of others comes before. */
+async function sortRows(rows: readonly Row[], items: Items, order: Order, { transaction, database }: PageContext) {
   const ids = JSON.stringify(rows.map(({ id }) => id));
+  const places = transaction
+    .selectFrom(items.select(['id', ...sortFields]).as('queue_items'))
+    .select('id')
+    .select(sql<number>`row_number() over (order by ${sqlOf(order)})`.as('position'))
+    .select(sql<number>`count(*) over ()`.as('total'));
   const found = await transaction
-    .selectFrom(numbered.select(['id', place]).as('places'))
-    .select(['id', 'position'])
+    .selectFrom(places.as('places'))
+    .selectAll()
     .where(sql<boolean>`id in ${database.textsOf(ids)}`)
-    .orderBy('position')
     .execute();
-  // PostgreSQL's driver returns row numbers as strings.
-  return found.map(({ id, position }) => ({ id, position: precedingCount + Number(position) }));
+  // PostgreSQL's driver returns such numbers as strings. A row is missing if its items are only the first of many.
+  const total = found.length < rows.length ? Number.MAX_SAFE_INTEGER : Number(found[0]!.total);
+  const after = (count: number) => found.map(({ id, position }) => ({ id, position: count + Number(position) }));
+  return { total, after };
 }
 
 /** Returns how to compare items by the value of a key, in the direction of the key. */

@@ -37,7 +37,8 @@ const bytesPerRow = 500;
 /** Feedback of which the calls are grouped together, and calls whose judgements are read together. */
 const rowsPerBatch = 20_000;
 const callsPerBatch = 1000;
-const bytesPerBatch = rowsPerBatch * 2000;
+/** The memory of feedback whose payload is compared, in bytes. */
+const bytesPerFeedback = 2500;
 /** The memory of the time of a judgement, in bytes. */
 const bytesPerTime = 60;
 
@@ -135,34 +136,45 @@ async function groupByJudgements(database: Database, input: SummaryInput): Promi
   const addJudged = async (judgedCalls: ReturnType<typeof readJudgedCalls>): Promise<boolean> => {
     for await (const batch of judgedCalls) {
       for (const { call_id, judgements } of batch) {
-        const { ids, calls, ...ofOperation } = alike.get(call_id)!;
+        const { ids, ...ofOperation } = alike.get(call_id)!;
+        alike.delete(call_id);
         const { numbers, isDisputed } = compare(judgements);
-        if (isDisputed && calls.length > 1) {
-          for (const [at, call] of calls.entries()) alike.set(call, { ...ofOperation, ids: [ids[at]!], calls: [call] });
-          disputed.push(...calls);
+        if (isDisputed && ids.length > 1) {
+          for (const id of ids) disputed.push(id);
           continue;
         }
-        alike.delete(call_id);
         const kind = kindOf(ofOperation);
-        judgedItems.set(kind, (judgedItems.get(kind) ?? 0) + calls.length);
-        const key = isDisputed ? call_id : `${kind} ${numbers}`;
+        judgedItems.set(kind, (judgedItems.get(kind) ?? 0) + ids.length);
+        // A call may have any id; no kind begins with a slash.
+        const key = isDisputed ? `/${call_id}` : `${kind} ${numbers}`;
         const place = places.get(key);
         if (place !== undefined) {
-          groups[place]!.count += calls.length;
+          groups[place]!.count += ids.length;
           continue;
         }
         const group = groups.length;
         if (group === maxListed || listed.length + judgements.length > maxListed) return false;
         places.set(key, group);
-        groups.push({ ...ofOperation, count: calls.length, ...(isDisputed && { id: ids[0]!, call_id }) });
+        groups.push({ ...ofOperation, count: ids.length, ...(isDisputed && { id: ids[0]!, call_id }) });
         for (const judgement of judgements) listed.push({ group, judgement });
       }
     }
-    return groups.length + alike.size <= maxListed;
+    return disputed.length <= maxListed;
   };
   const firstKeys = readAlikeItems(database, ofQueue, { conditions, budget, annotators, alike });
   if (!(await addJudged(readJudgedCalls(database, ofQueue, budget, firstKeys)))) return {};
-  for (const calls of inBatches(disputed.sort(), callsPerBatch)) {
+  const items = await database.read((transaction) =>
+    transaction
+      .selectFrom('queue_items')
+      .select(['id', 'call_id', 'call_op_name', 'annotation_state'])
+      .where('deleted_at', 'is', null)
+      .where(sql<boolean>`id in ${database.textsOf(JSON.stringify(disputed))}`)
+      .orderBy('call_id')
+      .execute(),
+  );
+  for (const batch of inBatches(items, callsPerBatch)) {
+    for (const { id, call_id, ...ofOperation } of batch) alike.set(call_id, { ...ofOperation, ids: [id] });
+    const calls = batch.map(({ call_id }) => call_id);
     const references = referencesTo(calls, ofQueue, database);
     if (!(await addJudged(readJudgedCalls(database, { ...ofQueue, references }, budget)))) return {};
   }
@@ -190,7 +202,7 @@ async function groupByJudgements(database: Database, input: SummaryInput): Promi
 }
 
 /** Items of an operation in a state whose calls were judged alike. */
-type AlikeItems = Pick<ItemGroup, 'call_op_name' | 'annotation_state'> & { ids: string[]; calls: string[] };
+type AlikeItems = Pick<ItemGroup, 'call_op_name' | 'annotation_state'> & { ids: string[] };
 
 /** Who judged calls, and the milliseconds at which they last judged each, by their names as JSON. */
 type Annotators = Map<string, { user: string; creator: string | null; times: number[] }>;
@@ -224,44 +236,46 @@ async function* readAlikeItems(
   const day = annotators ? sql`substr(created_at, 1, 10)` : sql`''`;
   const judgement = sql`${named('feedback_type')} || ${named('wb_user_id')} || ${named('creator')} || ${day}
     || case when memory_bytes <= ${shortBytes} then payload else id end`;
-  await budget.reserve(bytesPerBatch);
   let after: string | undefined = prefix;
   while (after !== undefined) {
     await nextTurn();
     const from: string = after;
-    const { last, heldBytes, found, keys, times } = await database.read(async (transaction) => {
-      const feedback = selectFeedback(transaction, ofQueue).where('weave_ref', '>', from).where('weave_ref', '<', end);
-      const references = feedback.select('weave_ref').orderBy('weave_ref');
+    const select = (transaction: Transaction) =>
+      selectFeedback(transaction, ofQueue).where('weave_ref', '>', from).where('weave_ref', '<', end);
+    const { last, count } = await database.read(async (transaction) => {
+      const references = select(transaction).select('weave_ref').orderBy('weave_ref');
       const last = await references.offset(rowsPerBatch).limit(1).executeTakeFirst();
-      const judged = last ? feedback.where('weave_ref', '<=', last.weave_ref) : feedback;
+      const judged = last ? select(transaction).where('weave_ref', '<=', last.weave_ref) : select(transaction);
       const { count } = await judged.select(({ fn }) => fn.countAll().as('count')).executeTakeFirstOrThrow();
-      const heldBytes = Number(count) * bytesPerRow;
-      budget.hold(heldBytes);
+      return { last: last?.weave_ref, count: Number(count) };
+    });
+    await budget.reserve(count * bytesPerFeedback);
+    const { found, keys, times } = await database.read(async (transaction) => {
+      const judged = last === undefined ? select(transaction) : select(transaction).where('weave_ref', '<=', last);
       const byCall = judged
         .select(sql<string>`substr(weave_ref, length(${prefix}) + 1)`.as('judged_call'))
-        .select(sql<string>`string_agg(${judgement}, ' ')`.as('judgements'))
+        // The order decides which judgement of an annotator counts.
+        .select(sql<string>`string_agg(${judgement}, ' ' order by created_at, id, wb_user_id)`.as('judgements'))
         .where(beginsWith([...types, ...goldTypes]))
         .groupBy('weave_ref');
-      const items = selectItems(transaction, ofQueue, conditions);
+      const items = selectItems(transaction, ofQueue, conditions).where('call_id', '>', from.slice(prefix.length));
+      const itemsOfPart = last === undefined ? items : items.where('call_id', '<=', last.slice(prefix.length));
       const found = await transaction
         .selectFrom(byCall.as('judged'))
         // SQLite reads the tables of a cross join in their order, and so looks for items by their calls.
-        .crossJoin(items.select(['id', 'call_id', 'call_op_name', 'annotation_state']).as('items'))
+        .crossJoin(itemsOfPart.select(['id', 'call_id', 'call_op_name', 'annotation_state']).as('items'))
         .whereRef('call_id', '=', 'judged_call')
-        .where('call_id', 'not like', '%/%')
         .select(['call_op_name', 'annotation_state'])
-        .select(({ fn }) => fn.min('call_id').as('first'))
-        .select([sql<string>`string_agg(id, '/')`.as('ids'), sql<string>`string_agg(call_id, '/')`.as('calls')])
+        .select(({ fn }) => [fn.min('call_id').as('first'), sql<string>`string_agg(id, ' ')`.as('ids')])
         .groupBy(['call_op_name', 'annotation_state', 'judgements'])
         .execute();
       const firstCalls = found.map(({ first }) => first);
       const ofFirst = { ...ofQueue, references: referencesTo(firstCalls, ofQueue, database) };
       const keys = await selectFeedbackKeys(transaction, ofFirst).execute();
       const times = annotators ? await readTimes(judged.where(beginsWith(types)), transaction) : [];
-      return { last, heldBytes, found, keys, times };
+      return { found, keys, times };
     });
-    for (const { first, ids, calls, ...kind } of found)
-      alike.set(first, { ...kind, ids: ids.split('/'), calls: calls.split('/') });
+    for (const { first, ids, ...kind } of found) alike.set(first, { ...kind, ids: ids.split(' ') });
     for (const { user, creator, times: joined } of times) {
       const by = JSON.stringify([user, creator]);
       const judged = joined.split(' ').map((at) => Date.parse(`${withoutZone(at)}Z`));
@@ -269,10 +283,9 @@ async function* readAlikeItems(
       annotators!.set(by, { user, creator, times: (annotators!.get(by)?.times ?? []).concat(judged) });
     }
     yield keys;
-    budget.release(heldBytes);
-    after = last?.weave_ref;
+    budget.release(count * bytesPerFeedback);
+    after = last;
   }
-  budget.release(bytesPerBatch);
 }
 
 function referencesTo(calls: readonly string[], { project_id }: JudgementsOfQueue, database: Database) {

@@ -129,6 +129,47 @@ describe('POST /annotation_queues/{queue_id}/items/summary', () => {
     ]);
   });
 
+  it('compares the judgements that were given last, in whatever order they are stored', async () => {
+    const queue = await service.createQueue({ calls: ['call-0', 'call-2'] });
+    for (const call of ['call-0', 'call-2']) {
+      await judge(queue, call, 'tone', 'rude');
+      await judge(queue, call, 'tone', 'kind');
+    }
+    await execute(
+      service.data,
+      `update feedback set created_at = '2000-01-01T00:00:00.000Z'
+      where queue_id = '${queue}' and weave_ref like '%/call-2' and payload like '%kind%'`,
+    );
+    // With statistics, PostgreSQL reads so small a table without an index.
+    await execute(service.data, 'analyze feedback');
+    const { groups, judgements } = await summary(queue, { judgement_types: ['judged.'] });
+    expect(groups.map(({ count }: { count: number }) => count)).toEqual([1, 1]);
+    expect(judgements).toMatchObject([
+      { group: 1, value: 'rude' },
+      { group: 0, value: 'kind' },
+    ]);
+  });
+
+  it('counts judged calls whose imported ids have slashes and spaces', async () => {
+    const line = (call_id: string) =>
+      JSON.stringify({
+        call_id,
+        call_op_name: 'ask',
+        call_trace_id: 't',
+        call_started_at: '2026-01-01T00:00:00Z',
+        judgements: ['ben', 'cid'].map((annotator) => ({ field: 'tone', value: annotator, annotator })),
+      });
+    const lines = [line('run 1/call 1'), line('unstarted 0 0,1')];
+    await withStore(service.data, (store) => store.importItems(lines, { projectId, queueId: 'slashes' }));
+    const { groups } = await summary('slashes', { judgement_types: ['wandb.annotation.'] });
+    expect(groups).toMatchObject([
+      { call_op_name: 'ask', count: 1, call_id: 'run 1/call 1' },
+      { call_op_name: 'ask', count: 1, call_id: 'unstarted 0 0,1' },
+    ]);
+    const judged = await summary('slashes', { filter: { disagreement: true } });
+    expect(judged.groups).toMatchObject([{ call_op_name: 'ask', count: 2 }]);
+  });
+
   it('tells how long each annotator takes for an item, whatever the filter, and leaves gold out', async () => {
     const queue = await service.createQueue({ calls: callIds });
     await judge(queue, 'call-0', 'tone', 'kind');
