@@ -123,8 +123,12 @@ export async function findVersions(
   { name, versions = false, isWanted, limit, offset }: VersionsQuery,
   service: ServiceClient,
 ): Promise<StoredObject[]> {
+  const spellings = new Set(name === undefined ? [] : [name, objectIdOf(name)]);
   const isKind = kind === 'op' ? { is_op: true } : { is_op: false, base_object_classes: [baseClasses[kind]] };
-  const filter = { ...isKind, ...(versions && name !== undefined ? { object_ids: [name] } : { latest_only: true }) };
+  const filter = {
+    ...isKind,
+    ...(versions && name !== undefined ? { object_ids: [...spellings] } : { latest_only: true }),
+  };
   const read = async (page: { limit: number; offset: number }): Promise<StoredObject[]> => {
     const sort_by = [{ field: 'created_at', direction: 'desc' as const }];
     // The content of a stored model or an op is small, and tells whether heddle has stored it.
@@ -141,7 +145,7 @@ export async function findVersions(
   };
   const matches = (object: StoredObject): boolean => {
     const { object_id } = object;
-    const hasThisName = name === undefined || (versions ? object_id === name : hasName(object_id, name));
+    const hasThisName = name === undefined || (versions ? spellings.has(object_id) : hasName(object_id, name));
     return hasThisName && (isWanted === undefined || isWanted(object));
   };
   const isSearch = isWanted !== undefined || (name !== undefined && !versions);

@@ -221,7 +221,9 @@ function consentRequestFor(count: number, queueName: string, changes: readonly C
     ...parts.filter((part) => changes.some((change) => change[part])).map((part) => verbs[part]),
     ...(states.length > 0 ? [`set to ${states.join(', ')}`] : []),
   ].join(' and ');
-  const final = states.some((state) => state !== 'in_progress') ? ' A finished state is final.' : '';
+  const final = states.some((state) => state !== 'in_progress')
+    ? ' A finished state is final; judgements can still be changed.'
+    : '';
   return {
     question: `Change ${count} items of queue ${JSON.stringify(queueName)}: ${steps}?${final}`,
     // The refusal that contains the reason ends with a full stop of its own.

@@ -37,7 +37,10 @@ describe('a client with tasks', () => {
     const [[key, request]] = Object.entries(inputRequests) as [[string, Json]];
     expect(request).toMatchObject({
       method: 'elicitation/create',
-      params: { message: 'Change 25 items of queue "q": set to skipped? A finished state is final.' },
+      params: {
+        message:
+          'Change 25 items of queue "q": set to skipped? A finished state is final; judgements can still be changed.',
+      },
     });
     await send('tasks/update', { taskId: task.taskId, inputResponses: { other: { action: 'accept' } } });
     expect(await settle(task.taskId, 'input_required')).toMatchObject({ inputRequests });

@@ -262,11 +262,13 @@ describe.each(services)('update_queue_items on $name', (service) => {
     const bulk = { queue_id, filter: { annotation_states: ['unstarted'] }, change: { annotation_state: 'completed' } };
     expect((await ada.call('update_queue_items', bulk)).error).toMatchObject({
       code: 'invalid_arguments',
-      message: "Nothing was changed: changing 21 items needs the user's agreement. A finished state is final.",
+      message:
+        "Nothing was changed: changing 21 items needs the user's agreement. A finished state is final; judgements can still be changed.",
       hint: expect.stringContaining('call again with confirm: true'),
       detail: [{ loc: ['arguments', 'confirm'] }],
     });
-    const question = /^Change 21 items of queue "Queue \d+": set to completed\? A finished state is final\.$/;
+    const question =
+      /^Change 21 items of queue "Queue \d+": set to completed\? A finished state is final; judgements can still be changed\.$/;
     const unwilling = await connectClient(service.environmentOf('ada'), { answer: 'decline' });
     expect((await unwilling.call('update_queue_items', bulk)).error.code).toBe('cancelled');
     expect(unwilling.questions).toEqual([expect.stringMatching(question)]);

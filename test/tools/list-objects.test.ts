@@ -132,12 +132,13 @@ describe('list_objects', () => {
     expect(namesOf(await call('list_objects', { kind: 'dataset', name: 'refund', limit: 1 }))).toEqual([
       'refund_answers 0',
     ]);
-    const versions = { kind: 'dataset', name: 'refund_questions', versions: true };
-    expect(namesOf(await call('list_objects', versions)).sort()).toEqual([
-      'refund_questions 0',
-      'refund_questions 1',
-      'refund_questions 2',
-    ]);
+    for (const name of ['refund_questions', 'Refund questions']) {
+      expect(namesOf(await call('list_objects', { kind: 'dataset', name, versions: true })).sort()).toEqual([
+        'refund_questions 0',
+        'refund_questions 1',
+        'refund_questions 2',
+      ]);
+    }
     expect((await call('list_objects', { kind: 'dataset', name: 'none' })).objects).toEqual([]);
     expect((await call('list_objects', { kind: 'dataset', versions: true })).error).toMatchObject({
       code: 'invalid_arguments',

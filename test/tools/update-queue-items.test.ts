@@ -226,7 +226,9 @@ describe('update_queue_items', () => {
     expect(unable.state_counts).toEqual({ unstarted: 25 });
 
     const declined = await change('decline');
-    expect(declined.questions).toEqual(['Change 25 items of queue "q": set to completed? A finished state is final.']);
+    expect(declined.questions).toEqual([
+      'Change 25 items of queue "q": set to completed? A finished state is final; judgements can still be changed.',
+    ]);
     expect(declined.result.error.code).toBe('cancelled');
     expect(declined.state_counts).toEqual({ unstarted: 25 });
 
@@ -236,7 +238,9 @@ describe('update_queue_items', () => {
     expect(unanswered.state_counts).toEqual({ unstarted: 25 });
 
     const accepted = await change('accept');
-    expect(accepted.questions).toEqual(['Change 25 items of queue "q": set to completed? A finished state is final.']);
+    expect(accepted.questions).toEqual([
+      'Change 25 items of queue "q": set to completed? A finished state is final; judgements can still be changed.',
+    ]);
     expect(accepted.result.counts).toEqual({ done: 25 });
   });
 
@@ -263,8 +267,8 @@ describe('update_queue_items', () => {
     const bulk = { queue_id: 'seed', filter: {}, change: { annotation_state: 'skipped' } };
     expect(await call('update_queue_items', bulk)).toMatchObject({ counts: { done: 25 } });
     expect(questions).toEqual([
-      'Change 24 items of queue "seed": set to skipped? A finished state is final.',
-      'Change 25 items of queue "seed": set to skipped? A finished state is final.',
+      'Change 24 items of queue "seed": set to skipped? A finished state is final; judgements can still be changed.',
+      'Change 25 items of queue "seed": set to skipped? A finished state is final; judgements can still be changed.',
     ]);
   });
 });

@@ -4,7 +4,7 @@ import { echoModel, echoModelFacts } from '../../contract/inference.ts';
 import { Refusal } from '../../core/http/refusal.ts';
 
 const preamble =
-  'This is heddle/echo, not a language model: it repeats the messages it received. Its usage counts characters, not tokens.';
+  'This is heddle/echo, not a language model: it repeats the messages it received. Its usage counts four characters as a token.';
 
 /** Maximum number of characters in all choices of a reply. A stream of them stays below what clients accept. */
 const maxReplyChars = 4 * 1024 * 1024;
@@ -44,8 +44,8 @@ export function runEchoModel(path: string, request: BodyOf<'runInference'>, mess
     const message = `The reply would have more than ${maxReplyChars} characters: send shorter messages, or a smaller n.`;
     throw refusal(413, message, 'messages', 'reply_too_large');
   }
-  const prompt_tokens = Array.from(received).length;
-  const completion_tokens = Array.from(content).length * choices.length;
+  const prompt_tokens = tokensOf(received);
+  const completion_tokens = tokensOf(content) * choices.length;
   const usage = { prompt_tokens, completion_tokens, total_tokens: prompt_tokens + completion_tokens };
   const head = {
     id: `chatcmpl-${randomBytes(9).toString('hex')}`,
@@ -64,6 +64,11 @@ export function runEchoModel(path: string, request: BodyOf<'runInference'>, mess
     })),
     usage,
   });
+}
+
+/** Returns about how many tokens a text takes, as dry runs estimate them. */
+function tokensOf(text: string): number {
+  return Math.ceil(text.length / 4);
 }
 
 /** Returns the choice of a request about usage in streams; undefined if it makes none. */

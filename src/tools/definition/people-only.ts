@@ -39,12 +39,18 @@ const makingVerbs = ['add', 'create', 'new', 'invite', 'register', 'list', 'dele
 const topics: readonly Topic[] = [
   {
     words: ['import', 'upload', 'ingest', 'file'],
-    advice: (call) =>
-      `No tool reads files: the user can run ${terminalCommand(['import', 'FILE', '--queue', 'NAME'], queueFlags, call)}.`,
+    advice: importAdvice,
   },
   {
-    words: ['export', 'csv', 'tsv', 'xlsx', 'excel', 'spreadsheet', 'jsonl', 'download', 'save'],
+    words: ['export', 'download', 'save'],
     advice: (call, asked) => `No tool writes files: ${exportAdvice(call, asked)}`,
+  },
+  {
+    words: ['csv', 'tsv', 'xlsx', 'excel', 'spreadsheet', 'jsonl', 'path'],
+    advice: (call, asked) =>
+      /^(add|create)_/.test(call.tool ?? '')
+        ? importAdvice(call)
+        : `No tool writes files: ${exportAdvice(call, asked)}`,
   },
   {
     words: ['backup', 'backups', 'dump', 'snapshot', 'restore'],
@@ -109,6 +115,10 @@ const topics: readonly Topic[] = [
       `No tool changes credentials: the user can run ${terminalCommand(['login'], ['--profile'], call)}.`,
   },
 ];
+
+function importAdvice(call: PeopleOnlyCall): string {
+  return `No tool reads files: the user can run ${terminalCommand(['import', 'FILE', '--queue', 'NAME'], queueFlags, call)}.`;
+}
 
 function accountAdvice(call: PeopleOnlyCall): string {
   return call.isEmbedded

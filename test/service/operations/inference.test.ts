@@ -171,7 +171,7 @@ describe('runInference', () => {
   });
   const messages = [{ role: 'user' as const, content: 'Grüß Gott 😀' }];
   const echo =
-    'This is heddle/echo, not a language model: it repeats the messages it received. Its usage counts characters, not tokens.\n' +
+    'This is heddle/echo, not a language model: it repeats the messages it received. Its usage counts four characters as a token.\n' +
     '[\n  {\n    "role": "user",\n    "content": "Grüß Gott 😀"\n  }\n]';
 
   it('returns a completion that the openai package understands', async () => {
@@ -180,10 +180,10 @@ describe('runInference', () => {
       [0, 'stop', echo],
       [1, 'stop', echo],
     ]);
-    expect(answer.usage).toEqual({ prompt_tokens: 60, completion_tokens: 362, total_tokens: 422 });
+    expect(answer.usage).toEqual({ prompt_tokens: 16, completion_tokens: 94, total_tokens: 110 });
   });
 
-  const usage = { prompt_tokens: 60, completion_tokens: 181, total_tokens: 241 };
+  const usage = { prompt_tokens: 16, completion_tokens: 47, total_tokens: 63 };
 
   /** Streams a reply and returns its text, and from each chunk the number of choices and the usage. */
   async function streamed(stream_options?: { include_usage: boolean }) {

@@ -37,6 +37,8 @@ describe('adviceForPeople', () => {
     ['list_objects', { kind: 'backup' }, '`heddle service backup FILE`'],
     ['list_objects', { kind: 'accounts' }, '`heddle service add-user NAME PROJECT`'],
     ['query_queue_items', { queue_id, format: 'csv' }, '`heddle queue export support-triage --format csv'],
+    ['add_queue_items', { queue_id: 'Old checks', file: 'rows.csv' }, '`heddle import FILE --queue NAME`'],
+    ['add_queue_items', { queue_id: 'Old checks', path: 'rows.csv' }, '`heddle import FILE --queue NAME`'],
     ['query_queue_items', { queue_id: 'Old checks', format: 'csv' }, "`heddle queue export 'Old checks' --format csv"],
     [
       'read_evaluation',
