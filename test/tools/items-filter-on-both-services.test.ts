@@ -463,6 +463,11 @@ describe.each(services)('corrections on $name', (service) => {
     expect((await ada.call('update_queue_items', { ...own, by_user: true })).hint).toBe(
       '1 judgement of your own stays: retract without by_user takes it back.',
     );
+    await ada.call('update_queue_items', { ...judged, items: [{ item_id: ids[0], judgements: { helpful: false } }] });
+    expect(await ada.call('update_queue_items', { ...own, by_user: true })).toMatchObject({
+      counts: { done: 1 },
+      hint: '1 judgement of your own stays: retract without by_user takes it back.',
+    });
   });
 
   it('says that notes of the user stay, and a state that was set without a judgement', async () => {

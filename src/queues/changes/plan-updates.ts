@@ -194,7 +194,8 @@ export async function planUpdates(
     const retracted = own.filter(({ field }) => takesAll || retract.includes(field));
     update.purge.push(...retracted.map(({ id }) => id));
     update.reopens = retracted.length > 0 && item.own_state === 'completed' && change.annotation_state === undefined;
-    if (retracted.length === 0) {
+    // The user may not know what the client has judged; the client knows that the user's own judgements are theirs.
+    if (retracted.length === 0 || queue.byUser) {
       const ofOther = given.filter((judgement) => isOwn(judgement, asOther));
       const named = ofOther.filter(({ field }) => takesAll || retract.includes(field));
       update.ofOther.push(...named.map(() => 'judgement' as const));
@@ -217,7 +218,7 @@ export async function planUpdates(
     const ownNotes = notesGiven.filter((given) => isOwn(given, queue) || given.id === noteId(given.note));
     if (takesAll || retract.includes(notes)) {
       update.purge.push(...ownNotes.map(({ id }) => id));
-      const ofOther = notesGiven.filter((given) => ownNotes.length === 0 && isOwn(given, asOther));
+      const ofOther = notesGiven.filter((given) => (ownNotes.length === 0 || queue.byUser) && isOwn(given, asOther));
       update.ofOther.push(...ofOther.map(() => 'note' as const));
     }
     if (note !== undefined && !ownNotes.some((given) => given.note === note)) {
