@@ -122,7 +122,8 @@ describe('review_queue', () => {
       /^node dist\/heddle\.js queue export Rows --format csv --wide --values --out Rows-judgements\.csv( --project \S+)?$/,
     );
     await call('create_queue', { name: 'rows' }, environment);
-    const { export_command } = (await call('review_queue', { queue_id: result.queue.id, limit: 1 }, environment)).result;
+    const { export_command } = (await call('review_queue', { queue_id: result.queue.id, limit: 1 }, environment))
+      .result;
     expect(export_command).toContain(` queue export ${result.queue.id} `);
   });
 
