@@ -147,7 +147,7 @@ describe.skipIf(!hasChromium)('boards of several people on one queue', () => {
     const page = await openBoard(environmentOf('cody'));
     await page.getByText('You have judged none on the board.').waitFor();
     expect(await page.locator('.end h2, .end p').allInnerTexts()).toEqual([
-      'All 3 done, but not on the board',
+      'All 3 done',
       'cody (heddle) judged 3 items under your account.',
       'You have judged none on the board.',
       exportLine,

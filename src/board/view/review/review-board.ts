@@ -298,10 +298,10 @@ export class Board extends View<ReviewState> {
 
   /** Shows what others have finished meanwhile, like an agent of the account. The page can do without it. */
   async #refresh(): Promise<void> {
-    const left = [...this.state.cards.values()].filter((card) => isLeft(this.state, card) && !card.problem);
-    const ids = left.map(({ item }) => item.id).slice(0, maxShownAtOnce);
+    const left = [...this.state.cards].filter(([, card]) => isLeft(this.state, card) && !card.problem);
+    const ids = left.map(([id]) => id).slice(0, maxShownAtOnce);
     const page = await this.#readAgain(ids).catch(() => undefined);
-    if (page) this.update(withRefreshed, page, ids);
+    if (page) this.update(withRefreshed, page);
   }
 
   /** Writes what is decided; if that is much, only when the person asks again. */

@@ -15,6 +15,7 @@ import {
   isEmpty,
   isFinal,
   isSameDraft,
+  isSameValue,
   isWritable,
   lackingFields,
   type TypedText,
@@ -198,7 +199,7 @@ function withItems(
 
 /** Returns a card with a newer state of its item, or a new card; what the person has decided stays. */
 function withItem(card: Card | undefined, item: ReviewedItem, asOf: string): Card {
-  const isSame = JSON.stringify(item.call_values) === JSON.stringify(card?.item.call_values);
+  const isSame = isSameValue(item.call_values, card?.item.call_values);
   const decided = card ?? { draft: emptyDraft, isSelected: false, active: 0 };
   return { ...decided, item, asOf, given: undefined, wholes: card && isSame ? card.wholes : new Map() };
 }
@@ -530,13 +531,12 @@ function withFinished(state: ReviewState, count: number): ReviewState {
   return { ...state, page: { ...page, queue: { ...page.queue, ...counts } } };
 }
 
-/** Shows the counts of the queue and, of these items, those that have changed as they are now. */
-export function withRefreshed(state: ReviewState, page: Review, ids: readonly string[]): ReviewState {
+/** Shows the counts of the queue as they are now, and the items that have changed. */
+export function withRefreshed(state: ReviewState, page: Review): ReviewState {
   const cards = new Map(state.cards);
   for (const item of page.items) {
     const card = cards.get(item.id);
-    const isChanged = JSON.stringify(item) !== JSON.stringify(card?.item);
-    if (card && ids.includes(item.id) && isChanged) cards.set(item.id, withItem(card, item, page.as_of));
+    if (card && !isSameValue(item, card.item)) cards.set(item.id, withItem(card, item, page.as_of));
   }
   return { ...state, cards, page: { ...state.page!, queue: page.queue } };
 }

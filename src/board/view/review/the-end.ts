@@ -52,11 +52,7 @@ export function theEnd(board: Board): ComponentChild {
   const skips = skipped ? `finished, ${formats.number(skipped)} of them skipped` : 'done';
   const done = `All ${formats.number(total)} ${missing ? `finished${missing}` : skips}`;
   return panel(
-    remaining > 0
-      ? takenSentence.slice(0, -1)
-      : agents.length > 0 && !isByPerson && !missing
-        ? `${done}, but not on the board`
-        : done,
+    remaining > 0 ? takenSentence.slice(0, -1) : done,
     agents.map(([name, count]) =>
       h('p', {}, `${plainText(name)} judged ${countOf(count, 'item', formats)} under your account.`),
     ),
