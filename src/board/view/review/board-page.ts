@@ -62,7 +62,8 @@ function barOf(board: Board, brand: ComponentChild): ComponentChild[] {
   // Without a count of one's own, it is that of anyone.
   const isOwn = agents.length === 0 && (to_do !== undefined || opinions !== undefined || isAlone);
   // An account has one progress, whether the person or an agent has made it.
-  const byAgents = agents.length > 0 ? `; judged: ${plainText(account)} ${formats.number(own ?? 0)}${agents.join('')}` : '';
+  const byAgents =
+    agents.length > 0 ? `; judged: ${plainText(account)} ${formats.number(own ?? 0)}${agents.join('')}` : '';
   const details = `${isOwn ? ' by you' : ''}${missingClause(board.state)}${byAgents}`;
   const each = people === undefined ? '' : `; ${countOf(people, 'opinion')} each`;
   const progress = total !== undefined && [

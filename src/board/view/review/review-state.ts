@@ -536,7 +536,8 @@ export function withRefreshed(state: ReviewState, page: Review): ReviewState {
   const cards = new Map(state.cards);
   for (const item of page.items) {
     const card = cards.get(item.id);
-    if (card && !isSameValue(item, card.item)) cards.set(item.id, withItem(card, item, page.as_of));
+    if (card && isLeft(state, card) && !isSameValue(item, card.item))
+      cards.set(item.id, withItem(card, item, page.as_of));
   }
   return { ...state, cards, page: { ...state.page!, queue: page.queue } };
 }
