@@ -198,7 +198,8 @@ describe.skipIf(!hasChromium)('the review board as a page to read', () => {
     const places = await page.evaluate(
       "[...document.querySelectorAll('.summary span:nth-of-type(2)')].map((output) => output.getBoundingClientRect().x)",
     );
-    expect([places.length, new Set(places).size]).toEqual([5, 1]);
+    // One call has failed, and has no output.
+    expect([places.length, new Set(places).size]).toEqual([4, 1]);
     // All items are of one operation.
     expect(await page.locator('.origin').count()).toBe(0);
     await page.keyboard.press('l');
