@@ -49,6 +49,11 @@ export interface RankOptions {
   flakyScorers: ReadonlySet<string>;
 }
 
+/** Digits to which ranks count: equal differences are not exactly equal. */
+const rankDigits = 9;
+/** Characters of a row's inputs that decide its place among rows of the same rank. */
+const maxOrderedChars = 200;
+
 /** Chooses rows and puts them into their order: failed predictions, then the lowest scores, or the largest losses. */
 export function rankRows(
   rows: readonly ResultRow[],
@@ -69,7 +74,7 @@ export function rankRows(
     return { row, changes, rank: 0 };
   });
   const rankOf = only === 'changed' ? gainOf(rows, firstRunId, lastRunId) : qualityOf(rows, lastRunId, expectedColumn);
-  for (const entry of ranked) entry.rank = rankOf(entry.row);
+  for (const entry of ranked) entry.rank = Number(rankOf(entry.row).toFixed(rankDigits));
   const chosen = ranked.filter((entry) => {
     if (only === 'changed') return Object.keys(entry.changes).length > 0;
     if (only === 'failed') return hasFailed(entry.row, lastRunId, expectedColumn);
@@ -79,6 +84,15 @@ export function rankRows(
     return run !== undefined;
   });
   return chosen.sort((a, b) => a.rank - b.rank || (a.row.digest < b.row.digest ? -1 : 1));
+}
+
+/** Returns ranked rows whose inputs were read, those of the same rank in the order of their inputs. */
+export function orderByInputs(rows: readonly RankedRow[]): RankedRow[] {
+  const { compare } = new Intl.Collator('en', { numeric: true });
+  return rows
+    .map((entry) => ({ entry, inputs: JSON.stringify(entry.row.datasetRow)?.slice(0, maxOrderedChars) ?? '' }))
+    .sort((a, b) => a.entry.rank - b.entry.rank || compare(a.inputs, b.inputs))
+    .map(({ entry }) => entry);
 }
 
 /**

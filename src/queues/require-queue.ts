@@ -64,6 +64,13 @@ export async function queuesNamed(name: string, project_id: string, service: Ser
   return found.filter((queue) => queue.name.trim().toLowerCase() === name.toLowerCase());
 }
 
+/** Returns the name of a queue for a command, if no other queue has it and it is plain; otherwise its id. */
+export async function queueForCommand({ id, name }: Queue, project: string, service: ServiceClient): Promise<string> {
+  if (name === id || !/^[\p{L}\p{N}][\p{L}\p{N} _.-]*$/u.test(name)) return id;
+  const named = await queuesNamed(name.trim(), project, service).catch(() => []);
+  return named.length === 1 ? name : id;
+}
+
 /**
  * Returns the id of the queue with an id, or else of the only one with exactly a name or, whatever its case, with the name.
  * @throws HeddleError `not_found` for an unknown queue; its hint asks whether the nearest was meant.

@@ -20,7 +20,7 @@ import { ownFeedback, ownFeedbackIn } from '../queues/own-feedback.ts';
 import { itemCounts, ownStateOf, unfinishedOf } from '../queues/own-progress.ts';
 import type { QueueAccess } from '../queues/queue-access.ts';
 import { fieldSummaries, readFieldsOfQueues, renderFields, rulesOf, summarizeField } from '../queues/queue-fields.ts';
-import { requireQueueWithStats } from '../queues/require-queue.ts';
+import { queueForCommand, requireQueueWithStats } from '../queues/require-queue.ts';
 import { rememberRules } from '../queues/shown-items.ts';
 import { errorMember } from '../records/error-member.ts';
 import { operationName } from '../records/unknown-operation.ts';
@@ -117,7 +117,7 @@ export const reviewQueueTool = defineTool({
   name: 'review_queue',
   title: 'Show the review board',
   groups: ['queue'],
-  uses: ['queryQueueItems', 'readQueue', 'queueStats'],
+  uses: ['queryQueueItems', 'readQueue', 'queueStats', 'queryQueues'],
   description: `Shows the user a board on which they judge a queue's items themselves. To judge items yourself, use query_queue_items.
 Example: {"queue_id":"support-triage"}`,
   hints: { readOnlyHint: true, destructiveHint: false, idempotentHint: true, openWorldHint: false },
@@ -147,7 +147,7 @@ Example: {"queue_id":"support-triage"}`,
     const callIds = page.items.map(({ call_id }) => call_id);
     const [fields = []] = limit === undefined ? [] : await readFieldsOfQueues([queue], context.service);
     if (limit !== undefined) rememberRules(access, page.as_of, rulesOf(queue, fields));
-    const [items, feedback] = await Promise.all([
+    const [items, feedback, queueId] = await Promise.all([
       withCallValues(page.items.map(withReadableTimes), project, maxValueChars, context),
       callIds.length === 0 || disagreement
         ? []
@@ -155,6 +155,7 @@ Example: {"queue_id":"support-triage"}`,
             () => readFeedbackOnCalls(access, callIds),
             async () => [],
           ),
+      queueForCommand(queue, project, service),
     ]);
     const own = await ownFeedbackIn(feedback, callIds, access, fields);
     const states = new Map(
@@ -177,7 +178,7 @@ Example: {"queue_id":"support-triage"}`,
     const settled = counted?.settled
       ? `Annotators differ on ${pluralize(counted.settled, 'other item')} too, where gold settles it or in free text. `
       : '';
-    const target = { terminal, project: context.project, calledProject: project, queueId: queue_id, queueName: name };
+    const target = { terminal, project: context.project, calledProject: project, queueId, queueName: name };
     return {
       queue: {
         id: queue_id,

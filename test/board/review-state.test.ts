@@ -15,6 +15,7 @@ import {
   isLeft,
   isSettled,
   messageToModel,
+  missingClause,
   nextOffset,
   placeOf,
   placesOf,
@@ -26,8 +27,10 @@ import {
   withCard,
   withDraft,
   withFirstItems,
+  withLacking,
   withMoreItems,
   withoutDecision,
+  withRefreshed,
   withReread,
   withRestored,
   withResult,
@@ -113,6 +116,19 @@ describe('the state of the review board', () => {
     expect(more.message).toBe('3 items to judge; more follow.');
   });
 
+  it('says what finished items lack, in the status line as in the progress', () => {
+    const queue = { id: 'queue', project_id: 'demo/support', name: 'Queue', remaining: 0, total: 20 };
+    const done = withFirstItems(connected, page([], { queue }));
+    expect(done.message).toBe('Nothing is left to do: 20 items finished.');
+    const counted = withLacking(done, { lacking: { tone: 20 } });
+    expect([counted.message, missingClause(counted)]).toEqual([
+      '20 items finished, but 20 without tone.',
+      ', but 20 without tone',
+    ]);
+    const all = withFirstItems(counted, page([item('a', { annotation_state: 'completed' })], { queue, filter: {} }));
+    expect([missingClause(all), withLacking(all, {}).message]).toEqual([', but 20 without tone', '1 item found.']);
+  });
+
   it('judges all selected items if one of them is judged, and only the item otherwise', () => {
     const all = give(selectAll(opened), 'a', 'helpful', false);
     expect(all.message).toBe('helpful No, for 2 items. u takes that back.');
@@ -164,6 +180,10 @@ describe('the state of the review board', () => {
     expect(chooseState(opened, 'a', 'skipped').message).toBe('Item 1: skipped');
     const both = give(give(opened, 'b', 'helpful', false), 'b', 'score', 0.5);
     expect(both.message).toBe('Item 2 decided: helpful No, score 0.5');
+    const noted = withDraft(both, 'a', 'note', (draft) => ({ ...draft, note: 'Too long.' }));
+    expect(noted.message).toBe('Item 1: note');
+    const emptied = withDraft(noted, 'a', 'note', (draft) => ({ ...draft, note: '' }));
+    expect(emptied.message).toBe('Item 1: nothing changed');
   });
 
   it.each(['completed', 'skipped'])('does not skip or finish an item that is %s', (annotation_state) => {
@@ -265,10 +285,37 @@ describe('writing of the review board', () => {
       draft: emptyDraft,
       isWritten: true,
     });
-    expect(written.page?.queue.to_do).toBe(2);
+    expect(written.page?.queue.remaining).toBe(2);
     expect(messageToModel(written, 0)).toBe(
       'The user judged 1 item of queue queue on the review board. All of this is stored already: do not write it again.\n{"item_id":"a","judgements":{"helpful":true},"annotation_state":"in_progress"}',
     );
+  });
+
+  it('shows what others have finished meanwhile once it has written, and keeps what is decided and shown', () => {
+    const items = ['a', 'b', 'c'].map((id) => item(id));
+    const cards = withFirstItems(connected, page(items, { next_offset: 20 }));
+    const loaded = withCard({ ...cards, current: 'c' }, 'c', (card) => ({ ...card, given: 'Loading …' }));
+    const decided = give(give(loaded, 'a', 'helpful', true), 'b', 'helpful', false);
+    const written = withResult(decided, decided.cards.get('a')!, { annotation_state: 'completed' });
+    const completed = item('b', { annotation_state: 'completed', judgements: { score: 1 } });
+    const queue = { id: 'queue', project_id: 'demo/support', name: 'Queue', remaining: 1, total: 5 };
+    const more = { queue, as_of: 'later', next_offset: 1, filter: { ids: ['b', 'c'] } };
+    const refreshed = withRefreshed(written, page([completed, item('c'), item('d')], more));
+    expect(refreshed.page).toMatchObject({
+      queue: { remaining: 1 },
+      next_offset: 20,
+      filter: { unfinished_by_me: true },
+    });
+    expect([...refreshed.cards.values()].map(({ item: { annotation_state } }) => annotation_state)).toEqual([
+      'completed',
+      'completed',
+      'unstarted',
+    ]);
+    expect(refreshed.cards.get('b')).toMatchObject({ asOf: 'later', item: { judgements: { score: 1 } } });
+    expect(changeOf(refreshed, 'b').judgements).toEqual({ helpful: false });
+    expect([refreshed.current, refreshed.cards.get('c')?.given]).toEqual(['c', 'Loading …']);
+    // Both have left the list of what is to do, so the next page begins two places earlier.
+    expect([nextOffset(written), nextOffset(refreshed)]).toEqual([2, 1]);
   });
 
   it('keeps what others judged on a card that is written, with the new judgements and the note of the account', () => {

@@ -38,27 +38,28 @@ const connect = (service: EitherService) => connectCounted(service.url, service.
 const expected = {
   'the embedded service': {
     page: 1,
-    board: 5,
-    nextPage: 4,
+    // One of them looks whether the name of the queue, which is not its id, is unique.
+    board: 6,
+    nextPage: 5,
     judgement: 3,
     items: [6, 5, 5],
     filter: 5,
     retraction: 3,
-    claimedBoard: [undefined, 6],
+    claimedBoard: [undefined, 7],
     prolonging: 1,
   },
   // It has no batch of states, which is asked for once, and sends feedback separately from items.
   'the recorded public service': {
     page: 2,
     // It does not know what the account has finished, which follows from the judgements.
-    board: 8,
-    nextPage: 7,
+    board: 9,
+    nextPage: 8,
     judgement: 4,
     items: [8, 12, 56],
     filter: 56,
     retraction: 4,
     // The board is not claimed there; the failed claim is one request, once.
-    claimedBoard: ['unsupported', 9],
+    claimedBoard: ['unsupported', 10],
     prolonging: 0,
   },
 };

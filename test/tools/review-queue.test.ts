@@ -100,7 +100,7 @@ describe('review_queue', () => {
     expect(unjudged).toHaveLength(11);
   });
 
-  it('leaves out the time of rows that were imported without one, and names the command that exports them', async () => {
+  it('leaves out the time of rows that were imported without one, and names the queue in the command that exports them, by its id where another one has the name', async () => {
     const folder = temporaryFolder();
     const environment = emptyHome(folder);
     const rows = [
@@ -119,8 +119,12 @@ describe('review_queue', () => {
       '2026-01-12T00:00:00Z',
     ]);
     expect(result.export_command).toMatch(
-      /^node dist\/heddle\.js queue export \S+ --format csv --wide --values --out Rows-judgements\.csv( --project \S+)?$/,
+      /^node dist\/heddle\.js queue export Rows --format csv --wide --values --out Rows-judgements\.csv( --project \S+)?$/,
     );
+    await call('create_queue', { name: 'rows' }, environment);
+    const { export_command } = (await call('review_queue', { queue_id: result.queue.id, limit: 1 }, environment))
+      .result;
+    expect(export_command).toContain(` queue export ${result.queue.id} `);
   });
 
   it('lists the completed items that lack a value of anyone, and counts them by field', async () => {

@@ -124,7 +124,9 @@ describe.skipIf(!hasChromium)('heddle board in a browser', () => {
     const page = await open(url);
     const progress = page.locator('.progress');
     await progress
-      .filter({ hasText: `12 of 12 items finished; you judged 0, ${userInfo().username} (heddle) 12` })
+      .filter({
+        hasText: `12 of 12 items finished; judged: ${userInfo().username} 0, ${userInfo().username} (heddle) 12`,
+      })
       .waitFor();
     await page.locator('summary').filter({ hasText: 'Keyboard' }).click();
     await page.getByRole('checkbox', { name: 'Single keys' }).uncheck();

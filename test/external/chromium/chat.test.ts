@@ -86,6 +86,8 @@ describe.skipIf(!hasChromium)('the review board in a chat', () => {
       'review_queue',
       'summarize_queue',
       'update_queue_items',
+      'review_queue',
+      'summarize_queue',
     ]);
     expect(calls[3]!.arguments).toMatchObject({
       queue_id: 'support-triage',

@@ -137,24 +137,24 @@ describe.skipIf(!hasChromium)('boards of several people on one queue', () => {
     await call('update_queue_items', byAgent, environmentOf('cody'));
     const ada = await openBoard(environmentOf('ada'));
     await says(ada, 'What is left is judged, or with someone else now.');
-    await ada.getByText('You have judged none yourself.').waitFor();
+    await ada.getByText('You have judged none on the board.').waitFor();
     expect(await ada.locator('.end h2, .end p').allInnerTexts()).toEqual([
       'What is left is judged, or with someone else now',
-      'You have judged none yourself.',
+      'You have judged none on the board.',
       exportLine,
     ]);
 
     const page = await openBoard(environmentOf('cody'));
-    await page.getByText('You have judged none yourself.').waitFor();
+    await page.getByText('You have judged none on the board.').waitFor();
     expect(await page.locator('.end h2, .end p').allInnerTexts()).toEqual([
-      'All 3 done, but not by you',
+      'All 3 done',
       'cody (heddle) judged 3 items under your account.',
-      'You have judged none yourself.',
+      'You have judged none on the board.',
       exportLine,
     ]);
     expect(await page.locator('.account').innerText()).toBe('You are cody');
     const progress = page.locator('.progress');
-    expect(await progress.innerText()).toBe('3 of 3 items finished; you judged 0, cody (heddle) 3');
+    expect(await progress.innerText()).toBe('3 of 3 items finished; judged: cody 0, cody (heddle) 3');
     expect(await page.locator('.rules').innerText()).toBe('Judge kindly.');
     await page.getByRole('button', { name: 'Check what was judged' }).click();
     await says(page, '3 items found.');
@@ -172,12 +172,32 @@ describe.skipIf(!hasChromium)('boards of several people on one queue', () => {
       'cody (heddle) helpful: No',
       'cody (you) helpful: Yes',
     ]);
-    await progress.filter({ hasText: '3 of 3 items finished; you judged 1, cody (heddle) 3' }).waitFor();
+    await progress.filter({ hasText: '3 of 3 items finished; judged: cody 1, cody (heddle) 3' }).waitFor();
     await page.locator('summary').filter({ hasText: 'Team' }).click();
     await page.locator('.over td').first().waitFor();
     const cells = await page.locator('.over tbody tr').allInnerTexts();
     expect(cells.map((row) => row.split('\t')[0])).toEqual(['cody (heddle)', 'cody (you)']);
     expect(cells.map((row) => row.split('\t')[3])).toEqual(['1 of 1 shared', '1 of 1 shared']);
+  });
+
+  it('show after a write what an agent of the account has finished meanwhile', async () => {
+    const { environmentOf } = await startShared(5, null, ['cody']);
+    const page = await openBoard(environmentOf('cody'));
+    await says(page, '5 items to judge.');
+    await page.keyboard.press('1');
+    await page.keyboard.press('Enter');
+    const progress = page.locator('.progress');
+    await progress.filter({ hasText: '1 of 5 items finished by you' }).waitFor();
+    await page.keyboard.press('1');
+    const { items } = (await call('query_queue_items', { queue_id }, environmentOf('cody'))).result;
+    const byAgent = { annotation_state: 'completed', judgements: { helpful: false } };
+    const judged = [2, 3].map((place) => ({ item_id: items[place].id, ...byAgent }));
+    await call('update_queue_items', { queue_id, items: judged }, environmentOf('cody'));
+    await page.keyboard.press('Enter');
+    await says(page, '1 item written.');
+    await progress.filter({ hasText: '4 of 5 items finished; judged: cody 2, cody (heddle) 2' }).waitFor();
+    // The third item was shown, and is finished.
+    expect(await page.locator('h2, .card .state').allInnerTexts()).toEqual(['5 of 5 to do', 'unstarted']);
   });
 
   it('say which values are missing on finished items, mark these, and lead to them', async () => {
@@ -187,10 +207,12 @@ describe.skipIf(!hasChromium)('boards of several people on one queue', () => {
     const page = await openBoard(environmentOf('cody'));
     await page.getByRole('heading', { name: 'All 3 finished, but 3 without tone' }).waitFor();
     expect(await page.locator('.progress').innerText()).toBe(
-      '3 of 3 items finished, but 3 without tone; you judged 0, cody (heddle) 3',
+      '3 of 3 items finished, but 3 without tone; judged: cody 0, cody (heddle) 3',
     );
+    await says(page, '3 items finished, but 3 without tone.');
     await page.getByRole('button', { name: 'Check what was judged' }).click();
     await says(page, '3 items found.');
+    expect(await page.locator('.progress .wording').innerText()).toContain('items finished, but 3 without tone;');
     expect(await page.locator('.card .state').allInnerTexts()).toEqual(Array(3).fill('completed without tone'));
     await page.getByRole('combobox', { name: 'Items to show' }).selectOption('lacking');
     await says(page, '3 items found.');
@@ -205,7 +227,7 @@ describe.skipIf(!hasChromium)('boards of several people on one queue', () => {
       await page.getByRole('button', { name: 'Write 1 item' }).waitFor({ state: 'hidden' });
     }
     await page.getByRole('heading', { name: 'All 3 done' }).waitFor();
-    expect(await page.locator('.progress').innerText()).toBe('3 of 3 items finished; you judged 3, cody (heddle) 3');
+    expect(await page.locator('.progress').innerText()).toBe('3 of 3 items finished; judged: cody 3, cody (heddle) 3');
     const { result } = await call('query_queue_items', { queue_id, filter: { field: 'tone' } }, environmentOf('cody'));
     expect(result.items).toHaveLength(3);
   });

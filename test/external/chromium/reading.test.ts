@@ -195,6 +195,13 @@ describe.skipIf(!hasChromium)('the review board as a page to read', () => {
     expect(await page.locator('.summary').first().innerText()).toContain('How much paracetamol');
     expect(await page.locator('.summary').first().locator('span').count()).toBe(2);
     expect(await page.locator('.summary b').first().innerText()).toBe('correct: Yes');
+    const places = await page.evaluate(
+      "[...document.querySelectorAll('.summary span:nth-of-type(2)')].map((output) => output.getBoundingClientRect().x)",
+    );
+    // One call has failed, and has no output.
+    expect([places.length, new Set(places).size]).toEqual([4, 1]);
+    // All items are of one operation.
+    expect(await page.locator('.origin').count()).toBe(0);
     await page.keyboard.press('l');
     await page.keyboard.press('Enter');
     await says(page, '5 items written.');

@@ -19,9 +19,9 @@ import { scorerCharts } from './scorer-charts.ts';
 const choices: readonly (readonly [RowChoice, string])[] = [
   ['changed', 'Rows that changed, the largest losses first'],
   ['worst', 'All rows, the worst first'],
-  ['failed', 'Rows that failed'],
-  ['errors', 'Rows with an error'],
-  ['flaky', 'Rows whose trials differ'],
+  ['failed', 'Rows that failed, the worst first'],
+  ['errors', 'Rows with an error, the worst first'],
+  ['flaky', 'Rows whose trials differ, the worst first'],
 ];
 
 /** Draws the page of the results of evaluations. */

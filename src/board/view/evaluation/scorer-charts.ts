@@ -49,23 +49,17 @@ export function scorerCharts(
 }
 
 function scaleOf(figures: readonly (ScorerFigures | undefined)[]): Scale {
-  const ends = figures.flatMap(({ pass_rate, quartiles, values = [], interval } = { scorer: '', n: 0 }) =>
-    pass_rate !== undefined
-      ? [0, 1]
-      : [...(quartiles ?? values.flatMap(([value]) => (typeof value === 'number' ? value : []))), ...(interval ?? [])],
-  );
+  const ends = figures.flatMap((each) => each?.quartiles ?? []);
   return { min: Math.min(...ends), max: Math.max(...ends) };
 }
 
 function distribution(figures: ScorerFigures, scale: Scale, formats: Formats): ComponentChild {
-  const { pass_rate, mean, values, quartiles, interval } = figures;
-  const middle = pass_rate ?? mean;
+  const { pass_rate, values, quartiles } = figures;
   return h(
     'div',
     {},
     h('p', { class: 'figure' }, visibleText(figureWords(figures, formats))),
     pass_rate !== undefined && bar(pass_rate),
-    interval && middle !== undefined && intervalBar(interval, middle, scale),
     pass_rate === undefined && values && histogram(values, formats),
     quartiles && boxPlot(quartiles, scale, formats),
   );
@@ -89,19 +83,6 @@ function placeOn({ min, max }: Scale, value: number): number {
   return max > min ? (value - min) / (max - min) : 0.5;
 }
 
-/** Draws an interval and the figure in it, and with `zero` the place of no difference. The text beside it says the numbers. */
-function intervalBar(interval: readonly [number, number], middle: number, scale: Scale, zero?: number): ComponentChild {
-  const [low, high, figure] = [...interval, middle].map((value) => placeOn(scale, value));
-  const d = `M${low} .5H${high}M${low} .15V.85M${high} .15V.85M${figure} 0V1`;
-  const none = zero === undefined ? undefined : placeOn(scale, zero);
-  return h(
-    'svg',
-    { class: 'interval', viewBox: '0 0 1 1', preserveAspectRatio: 'none', 'aria-hidden': 'true' },
-    none !== undefined && h('path', { class: 'none', d: `M${none} 0V1` }),
-    h('path', { d }),
-  );
-}
-
 /** Draws the least value, the quartiles and the greatest value on the scale that all runs share. */
 function boxPlot(quartiles: readonly number[], scale: Scale, formats: Formats): ComponentChild {
   const [q0, q1, q2, q3, q4] = quartiles.map((value) => placeOn(scale, value));
@@ -120,10 +101,8 @@ function changesOf(
 ): ComponentChild {
   const change = comparisons.find((each) => each.run_id === run_id)?.scorers.find(({ scorer }) => scorer === name);
   if (!change) return undefined;
-  const { difference, interval } = change;
   const counts = comparisonColumns.filter((column) => !isProbability(column));
   const parts = counts.map((kind) => bar(change[kind] ?? 0, `part ${kind}`));
-  const reach = Math.max(...(interval ?? [0]).map(Math.abs), Math.abs(difference ?? 0));
   const texts = comparisonColumns.flatMap((column) => {
     const value = change[column];
     if (value === undefined) return [];
@@ -142,6 +121,5 @@ function changesOf(
       h('b', { class: `change ${change.verdict}` }, change.verdict),
       comparisonWords(change, formats).slice(change.verdict.length),
     ),
-    interval && intervalBar(interval, difference!, { min: -reach, max: reach }, 0),
   );
 }

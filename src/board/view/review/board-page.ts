@@ -56,12 +56,14 @@ function barOf(board: Board, brand: ComponentChild): ComponentChild[] {
   const finished = (total ?? 0) - toDoOf(page?.queue ?? {});
   const people = typeof opinions === 'object' ? opinions.people : opinions;
   const agents = agentsOf(board.state).map(([agent, count]) => `, ${plainText(agent)} ${formats.number(count)}`);
-  const own = formats.number(judged?.get(page?.account ?? '') ?? 0);
-  const isAlone = judged?.size === 1 && judged.has(page?.account ?? '');
+  const { account = '' } = page ?? {};
+  const own = judged?.get(account);
+  const isAlone = judged?.size === 1 && own !== undefined;
   // Without a count of one's own, it is that of anyone.
   const isOwn = agents.length === 0 && (to_do !== undefined || opinions !== undefined || isAlone);
   // An account has one progress, whether the person or an agent has made it.
-  const byAgents = agents.length > 0 ? `; you judged ${own}${agents.join('')}` : '';
+  const byAgents =
+    agents.length > 0 ? `; judged: ${plainText(account)} ${formats.number(own ?? 0)}${agents.join('')}` : '';
   const details = `${isOwn ? ' by you' : ''}${missingClause(board.state)}${byAgents}`;
   const each = people === undefined ? '' : `; ${countOf(people, 'opinion')} each`;
   const progress = total !== undefined && [
@@ -78,7 +80,7 @@ function barOf(board: Board, brand: ComponentChild): ComponentChild[] {
     h('h1', {}, visibleText(name)),
     h('p', { class: 'progress', hidden: !progress }, progress),
     guidelines && button('Guidelines', () => board.toggleGuidelines(), { 'aria-expanded': isGuided }),
-    page?.account !== undefined && h('span', { class: 'account' }, 'You are ', h('b', {}, plainText(page.account))),
+    account && h('span', { class: 'account' }, 'You are ', h('b', {}, plainText(account))),
   ];
 }
 
@@ -165,11 +167,12 @@ function feed(board: Board): ComponentChild {
   const setSize = next_offset === undefined ? cards.size : -1;
   const total = placesOf(board.state);
   const hasDraft = [...cards.values()].some(({ draft }) => !isEmpty(draft));
+  const isMixed = new Set([...cards.values()].map(({ item }) => item.call_op_name)).size > 1;
   const shown = [...cards].flatMap(([id, card], index) => {
     if (!isList && id !== current) return [];
     const hasNext = index + 1 < cards.size || next_offset !== undefined || hasDraft;
     const place = { position: index + 1, setSize, hasNext, isCurrent: id === current };
-    const shape = { isAlone: !isList, isRaw, total };
+    const shape = { isAlone: !isList, isRaw, isMixed, total };
     const own = fieldsOf(fields, card.item);
     return [h(ItemCard, { key: id, card, ...place, ...shape, fields: own, canWrite, account, formats, board })];
   });

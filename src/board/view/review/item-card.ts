@@ -49,6 +49,8 @@ interface CardProps {
   isAlone: boolean;
   /** True to show text as it is written. */
   isRaw: boolean;
+  /** True if the items are of several operations. */
+  isMixed: boolean;
   fields: readonly FieldSummary[];
   canWrite: boolean;
   account: string | undefined;
@@ -79,7 +81,7 @@ export class ItemCard extends PureComponent<CardProps> {
       },
       cardHead(id, decided, props),
       isFolded
-        ? h('p', { class: 'summary' }, summaryOf(props))
+        ? h('div', { class: 'summary' }, summaryOf(props))
         : [
             h('div', { class: 'item-values' }, itemValues(props)),
             h('div', { class: 'controls' }, controls(!isEmpty(draft), props)),
@@ -133,15 +135,19 @@ function summaryOf({ card, fields, account }: CardProps): ComponentChild[] {
   const others = Object.entries(judgements).filter(([name]) => name !== account);
   return [
     titlesOfCard(card).map((title) => h('span', { dir: 'auto' }, title)),
-    ...values,
-    ...others.map(([name, given]) => h('i', {}, `${plainText(name)}: `, h('b', {}, textsOf(given).join(', ')))),
+    h(
+      'div',
+      { class: 'line' },
+      values,
+      others.map(([name, given]) => h('i', {}, `${plainText(name)}: `, h('b', {}, textsOf(given).join(', ')))),
+    ),
   ];
 }
 
 function cardHead(
   id: string,
   decided: string | undefined,
-  { card, position, total, isAlone, fields, canWrite, formats, board }: CardProps,
+  { card, position, total, isAlone, isMixed, fields, canWrite, formats, board }: CardProps,
 ): ComponentChild {
   const { annotation_state, call_op_name, call_started_at, exception } = card.item;
   const lacking =
@@ -166,7 +172,7 @@ function cardHead(
     canWrite && !isAlone && select,
     h('h2', { id: `${id}-title` }, place),
     exception !== undefined && h('b', { class: 'badge' }, 'Failed'),
-    h('span', { class: 'origin' }, visibleText(call_op_name), call_started_at !== undefined && ' · '),
+    isMixed && h('span', { class: 'origin', title: 'Operation' }, visibleText(call_op_name)),
     call_started_at !== undefined && h('time', { dateTime: call_started_at }, formats.time(call_started_at)),
     h('span', { id: `${id}-state`, class: 'state' }, suffix === undefined ? state : `${state} · ${suffix}`),
   );

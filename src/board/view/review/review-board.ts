@@ -23,7 +23,7 @@ import { countOf } from '../shared/labels.ts';
 import { connecting, View } from '../shared/view.ts';
 import { plainText } from '../shared/visible-text.ts';
 import { isCut } from '../values/value-view.ts';
-import { draftedChange, emptyDraft, fieldsOf, isEmpty, isWritable } from './draft.ts';
+import { draftedChange, emptyDraft, fieldsOf, isEmpty, isUntouched, isWritable } from './draft.ts';
 import { DraftStore } from './draft-store.ts';
 import { type FilterKind, filterOf, kindOf, toDo } from './filters.ts';
 import { listenToKeys } from './keyboard.ts';
@@ -52,7 +52,9 @@ import {
   withFirstItems,
   withForeignDraft,
   withHeld,
+  withLacking,
   withMoreItems,
+  withRefreshed,
   withReread,
   withRestored,
   withResult,
@@ -278,14 +280,28 @@ export class Board extends View<ReviewState> {
   async reread(id: string): Promise<void> {
     this.#set(id, { isRereading: true });
     try {
-      const { disagreement } = this.state.page!.filter;
-      const page = await this.#review({ filter: { id, ...(disagreement && { disagreement }) }, limit: 1 });
+      const page = await this.#readAgain([id]);
       this.update(withReread, page);
       if (page.items.length > 0) cardElement(this.state, id)?.focus();
     } catch (error) {
       this.announceFailure(error);
     }
     this.#set(id, { isRereading: false });
+  }
+
+  /** Reads items again, and the counts of the queue; without items, these alone. */
+  #readAgain(ids: readonly string[]): Promise<Review> {
+    const { disagreement } = this.state.page!.filter;
+    const filter = ids.length > 0 && { filter: { ids, ...(disagreement && { disagreement }) } };
+    return this.#review({ ...filter, limit: ids.length || 1 });
+  }
+
+  /** Shows what others have finished meanwhile, like an agent of the account. The page can do without it. */
+  async #refresh(): Promise<void> {
+    const left = [...this.state.cards].filter(([, card]) => isLeft(this.state, card) && !card.problem);
+    const ids = left.map(([id]) => id).slice(0, maxShownAtOnce);
+    const page = await this.#readAgain(ids).catch(() => undefined);
+    if (page) this.update(withRefreshed, page);
   }
 
   /** Writes what is decided; if that is much, only when the person asks again. */
@@ -502,13 +518,14 @@ export class Board extends View<ReviewState> {
   /** Counts who has judged how many items, and at the end what is missing; if asked, opens the guidelines for someone who has judged none. */
   async #countJudged(mayGuide = false): Promise<void> {
     const args = { ...this.#queue, by: ['annotator'], limit: maxShownAtOnce };
-    const isEnd = this.state.current === undefined;
+    const { current, page, lacking: before } = this.state;
+    const isEnd = current === undefined || toDoOf(page!.queue) === 0 || before !== undefined;
     // The page can do without them.
     const [summary, lacking] = await Promise.all([
       this.call<{ tables: SummaryTable[] }>('summarize_queue', args).catch(() => undefined),
       isEnd ? this.#review({ filter: { lacks_value: true }, limit: 1 }).catch(() => undefined) : undefined,
     ]);
-    if (isEnd) this.update((state) => ({ ...state, lacking: lacking?.lacking, skipped: lacking?.skipped }));
+    if (isEnd) this.update(withLacking, lacking);
     if (!summary) return;
     const rows = summary.tables[0]?.rows ?? [];
     const judged = new Map(rows.map(([name, , items]) => [String(name), Number(items)]));
@@ -565,7 +582,8 @@ export class Board extends View<ReviewState> {
     const isToDo = (card: Card): boolean => isLeft(this.state, card) && isEmpty(card.draft);
     const all = [...cards.values()];
     const position = all.findIndex(({ item }) => item.id === current);
-    if (!/^(todo|lacking)$/.test(kind) || position === -1 || isLeft(this.state, all[position]!)) return;
+    const shown = all[position];
+    if (!/^(todo|lacking)$/.test(kind) || !shown || isLeft(this.state, shown) || !isUntouched(shown.draft)) return;
     const after = all.findIndex((card, at) => at > position && isToDo(card));
     const next = after === -1 ? all.findIndex(isToDo) : after;
     if (next !== -1) this.#focusAt(next);
@@ -645,6 +663,8 @@ export class Board extends View<ReviewState> {
       const { sentence, detail } = describeFailure(error);
       failure = ` ${sentence}${detail === undefined ? '' : ` ${detail}`}`;
     }
+    const reckoned = toDoOf(this.state.page!.queue);
+    if (failure === '') await this.#refresh();
     this.update((state) => ({ ...state, isWriting: false }));
     const ids = [...this.state.cards.keys()];
     const refused = staged.filter(({ item }) => this.state.cards.get(item.id)?.problem);
@@ -660,7 +680,9 @@ export class Board extends View<ReviewState> {
     else await this.#moveToUnfinished();
     // The button that was pressed is gone.
     if (stagedCards(this.state).length === 0) this.#focusCurrent();
-    if (this.state.current === undefined || agentsOf(this.state).length > 0) void this.#countJudged();
+    const { current, page, lacking: missing, judged } = this.state;
+    const isOther = reckoned !== toDoOf(page!.queue) || agentsOf(this.state).length > 0;
+    if (isOther || missing || current === undefined || !judged?.has(page!.account ?? '')) void this.#countJudged();
     if (written > 0) await this.host.tellModel(messageToModel(this.state, refused.length));
   }
 

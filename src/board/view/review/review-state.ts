@@ -15,6 +15,7 @@ import {
   isEmpty,
   isFinal,
   isSameDraft,
+  isSameValue,
   isWritable,
   lackingFields,
   type TypedText,
@@ -174,8 +175,11 @@ export function placesOf({ page, kind, cards }: ReviewState): number | undefined
 }
 
 /** Returns where the next page begins. Items that were finished here no longer match the filter, so others have moved up. */
-export function nextOffset({ cards, page }: ReviewState): number {
-  const isGone = ({ isWritten }: Card): boolean => isWritten === true && kindOf(page?.filter ?? {}) !== 'all';
+export function nextOffset(state: ReviewState): number {
+  const { cards, page } = state;
+  const kind = kindOf(page?.filter ?? {});
+  const isGone = (card: Card): boolean =>
+    kind !== 'all' && (card.isWritten === true || (kind === 'todo' && !isLeft(state, card)));
   return [...cards.values()].filter((card) => !isGone(card)).length;
 }
 
@@ -195,7 +199,7 @@ function withItems(
 
 /** Returns a card with a newer state of its item, or a new card; what the person has decided stays. */
 function withItem(card: Card | undefined, item: ReviewedItem, asOf: string): Card {
-  const isSame = JSON.stringify(item.call_values) === JSON.stringify(card?.item.call_values);
+  const isSame = isSameValue(item.call_values, card?.item.call_values);
   const decided = card ?? { draft: emptyDraft, isSelected: false, active: 0 };
   return { ...decided, item, asOf, given: undefined, wholes: card && isSame ? card.wholes : new Map() };
 }
@@ -203,12 +207,22 @@ function withItem(card: Card | undefined, item: ReviewedItem, asOf: string): Car
 /** Says why there is nothing to judge although the queue is not done. */
 export const takenSentence = 'What is left is judged, or with someone else now.';
 
-function emptySentence({ kind, page }: ReviewState): string {
+function emptySentence(state: ReviewState): string {
+  const { kind, page } = state;
   const { total = 0 } = page?.queue ?? {};
   if (total === 0) return 'This queue has no items yet.';
   const isWholeQueue = kind === 'todo' && Object.keys(page?.filter ?? {}).length === 1;
   if (isWholeQueue && toDoOf(page!.queue) > 0) return takenSentence;
-  return isWholeQueue ? `Nothing is left to do: ${countOf(total, 'item')} finished.` : 'No items match.';
+  if (!isWholeQueue) return 'No items match.';
+  const missing = missingClause(state);
+  return `${missing ? '' : 'Nothing is left to do: '}${countOf(total, 'item')} finished${missing}.`;
+}
+
+/** Takes the counts of what finished items lack, undefined if they could not be read. */
+export function withLacking(state: ReviewState, page?: Pick<Review, 'lacking' | 'skipped'>): ReviewState {
+  const counted = { ...state, lacking: page?.lacking, skipped: page?.skipped };
+  const isEmptyList = state.message === emptySentence(state);
+  return isEmptyList ? { ...counted, message: emptySentence(counted) } : counted;
 }
 
 function countSentence({ cards, page, kind }: ReviewState): string {
@@ -232,7 +246,9 @@ export function withDraft(
   change: (draft: Draft, item: ReviewedItem) => Draft,
 ): ReviewState {
   const changed = withCard(state, id, (card) => ({ ...card, draft: change(card.draft, card.item) }));
-  return remembering(state, changed, id, what);
+  const { draft = emptyDraft } = changed.cards.get(id) ?? {};
+  const message = `Item ${placeOf(state, id)}: ${isEmpty(draft) ? 'nothing changed' : what}`;
+  return remembering(state, { ...changed, message }, id, what);
 }
 
 /** Drops what was decided about an item and not written. */
@@ -493,10 +509,10 @@ export function agentsOf({ judged = new Map(), page }: ReviewState): [string, nu
   return [...judged].filter(([name]) => name.startsWith(`${page?.account} (`));
 }
 
-/** Says at the end what finished items lack, like `, but 2 without tone and 1 without reason`; empty if that is nothing. */
+/** Says what finished items lack, like `, but 2 without tone and 1 without reason`; empty if that is nothing. */
 export function missingClause(state: ReviewState): string {
-  const { page, current, lacking = {}, formats } = state;
-  if (!page?.can_write || current !== undefined || stagedCards(state).length > 0) return '';
+  const { page, lacking = {}, formats } = state;
+  if (!page?.can_write) return '';
   const parts = Object.entries(lacking).map(([name, count]) => `${formats.number(count)} without ${plainText(name)}`);
   return parts.length > 0 ? `, but ${parts.join(' and ')}` : '';
 }
@@ -510,7 +526,20 @@ export function toDoOf({ to_do, remaining }: Pick<QueueSummary, 'to_do' | 'remai
 function withFinished(state: ReviewState, count: number): ReviewState {
   const { page } = state;
   if (!page || count === 0) return state;
-  return { ...state, page: { ...page, queue: { ...page.queue, to_do: Math.max(toDoOf(page.queue) - count, 0) } } };
+  const left = Math.max(toDoOf(page.queue) - count, 0);
+  const counts = page.queue.to_do === undefined ? { remaining: left } : { to_do: left };
+  return { ...state, page: { ...page, queue: { ...page.queue, ...counts } } };
+}
+
+/** Shows the counts of the queue as they are now, and the items that have changed. */
+export function withRefreshed(state: ReviewState, page: Review): ReviewState {
+  const cards = new Map(state.cards);
+  for (const item of page.items) {
+    const card = cards.get(item.id);
+    if (card && isLeft(state, card) && !isSameValue(item, card.item))
+      cards.set(item.id, withItem(card, item, page.as_of));
+  }
+  return { ...state, cards, page: { ...state.page!, queue: page.queue } };
 }
 
 /** Shows an item that was refused as it is now. */

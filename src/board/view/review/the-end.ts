@@ -13,7 +13,7 @@ export function theEnd(board: Board): ComponentChild {
   const { total = cards.size } = queue;
   const remaining = toDoOf(queue);
   const agents = staged === 0 ? agentsOf(board.state) : [];
-  const missing = missingClause(board.state);
+  const missing = staged === 0 ? missingClause(board.state) : '';
   const look =
     agents.length > 0
       ? button('Check what was judged', () => board.check(), { class: missing ? undefined : 'primary' })
@@ -52,15 +52,11 @@ export function theEnd(board: Board): ComponentChild {
   const skips = skipped ? `finished, ${formats.number(skipped)} of them skipped` : 'done';
   const done = `All ${formats.number(total)} ${missing ? `finished${missing}` : skips}`;
   return panel(
-    remaining > 0
-      ? takenSentence.slice(0, -1)
-      : agents.length > 0 && !isByPerson && !missing
-        ? `${done}, but not by you`
-        : done,
+    remaining > 0 ? takenSentence.slice(0, -1) : done,
     agents.map(([name, count]) =>
       h('p', {}, `${plainText(name)} judged ${countOf(count, 'item', formats)} under your account.`),
     ),
-    judged && !isByPerson && h('p', {}, 'You have judged none yourself.'),
+    judged && !isByPerson && h('p', {}, 'You have judged none on the board.'),
     isByPerson &&
       h(
         'p',
