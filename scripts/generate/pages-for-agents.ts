@@ -11,7 +11,8 @@ const read = (file: string): string => readFileSync(join(root, file), 'utf8');
 
 /** Returns llms.txt: what heddle is, and where a model finds the rest. */
 export function llmsText(): string {
-  const pages = readdirSync(join(root, 'docs')).filter((file) => file.endsWith('.md'));
+  // The page on the architecture is for those who change heddle, and not in its package.
+  const pages = readdirSync(join(root, 'docs')).filter((file) => file.endsWith('.md') && file !== 'architecture.md');
   const links = pages.map((file) => `- [${/^# (.+)$/m.exec(read(`docs/${file}`))![1]}](docs/${file})`);
   const tools = listedTools.map((tool) => `- \`${tool.name}\`: ${tool.description.split('\n')[0]}`);
   const skills = packedSkills().map(
