@@ -92,36 +92,6 @@ function byAnnotator<Entry extends { annotator: string }, Value>(
   return Object.fromEntries(sorted.map(([name, entries]) => [name, read(entries)]));
 }
 
-/** Characters that repeated names of annotators may take on a page before the long ones get letters, and those of a short name. */
-const maxRepeatedChars = 1000;
-const maxCharsOfShortName = 4;
-
-/** Writes letters for the long names of annotators where these would take much of a page, and returns the names by the letters. */
-export function withLettersForNames<Item extends Partial<GivenFeedback>>(
-  items: readonly Item[],
-): { items: readonly Item[]; annotators?: Members } {
-  const used = items.flatMap(({ judgements = {} }) => Object.keys(judgements));
-  const names = [...new Set(used)].sort();
-  if (used.join('').length - names.join('').length <= maxRepeatedChars) return { items };
-  const free = [...'ABCDEFGHIJKLMNOPQRSTUVWXYZ', ...names.map((_, index) => `A${index + 1}`)].filter(
-    (letter) => !names.includes(letter),
-  );
-  const letters = new Map(
-    names.filter((name) => name.length > maxCharsOfShortName).map((name, index) => [name, free[index]!]),
-  );
-  if (letters.size === 0) return { items };
-  const withLetters = (byName: Members) =>
-    Object.fromEntries(Object.entries(byName).map(([name, given]) => [letters.get(name) ?? name, given]));
-  const byAnnotatorOf = ({ judgements, notes, judged_at, guidelines }: Item) =>
-    Object.entries({ judgements, notes, judged_at, guidelines }).flatMap(([member, byName]) =>
-      byName ? [[member, withLetters(byName)]] : [],
-    );
-  return {
-    items: items.map((item) => ({ ...item, ...Object.fromEntries(byAnnotatorOf(item)) })),
-    annotators: Object.fromEntries([...letters].map(([name, letter]) => [letter, name])),
-  };
-}
-
 /** Renders judgements as one line, like `ana: severity=5 correct=true; ben: severity=4`. */
 export function judgementLine(judgements: GivenFeedback['judgements']): string {
   const lines = Object.entries(judgements).map(([annotator, values]) => {

@@ -3,13 +3,7 @@ import { queryQueueItemsRequest, queueItem, sortFields } from '../contract/queue
 import { shapeWithoutNull } from '../contract/shape-without-null.ts';
 import { sortKey } from '../contract/sort-keys.ts';
 import { commonestOf, countEach } from '../core/statistics/count-each.ts';
-import {
-  type GivenFeedback,
-  givenFeedback,
-  judgementLine,
-  valueLine,
-  withLettersForNames,
-} from '../queues/given-feedback.ts';
+import { type GivenFeedback, givenFeedback, judgementLine, valueLine } from '../queues/given-feedback.ts';
 import {
   type ItemWithValues,
   readItemPage,
@@ -62,7 +56,6 @@ const input = z.strictObject({
 const output = z.object({
   items: z.array(z.record(z.string(), z.unknown())),
   common: z.record(z.string(), z.unknown()).optional().describe('Members of each item, unless it has its own.'),
-  annotators: z.record(z.string(), z.unknown()).optional(),
   ...pageMembers,
   state_counts: z.record(z.string(), z.int()).describe('Number of items on this page by annotation_state.'),
   as_of: z
@@ -118,23 +111,22 @@ Example: {"queue_id":"support-triage","filter":{"annotation_states":["unstarted"
     const addCalls = include_call ? withCallValues : args.filter?.has_error ? withExceptions : undefined;
     const withValues = addCalls ? await addCalls(items, project, max_value_chars, context) : items;
     const given = include_judgements ? givenFeedback(feedback, page.filter, queue) : undefined;
-    const { items: judged, annotators } = given
-      ? withLettersForNames(withValues.map((item): Item => ({ ...item, judgements: {}, ...given.get(item.call_id) })))
-      : { items: withValues };
+    const judged = given
+      ? withValues.map((item): Item => ({ ...item, judgements: {}, ...given.get(item.call_id) }))
+      : withValues;
     const isShort = include_judgements && !args.filter?.ids;
     const defaults = isShort ? defaultFieldsWithJudgements : defaultFields;
     const known = [...new Set([...Object.keys(queueItem.shape), ...addedFields, ...feedbackFields])];
     const shown = showRows(judged, { ...itemFields, fields: args.fields, defaults, known });
     return {
       ...itemPage(isShort && !args.fields ? withUsualState(shown) : shown, offset, hasMore),
-      ...(annotators && { annotators }),
       as_of,
       ...(found && { matching: found.matching, items_read: found.itemsRead }),
     };
   },
 
   render(page: ItemPage) {
-    const { items, common, annotators, offset, next_offset, state_counts, as_of, matching, items_read, hint } = page;
+    const { items, common, offset, next_offset, state_counts, as_of, matching, items_read, hint } = page;
     if (items.length === 0) {
       if (next_offset !== undefined) return `No items were requested; there are more from offset ${next_offset}.`;
       if (matching) return `No items at offset ${offset}: ${matching} match.`;
@@ -146,8 +138,7 @@ Example: {"queue_id":"support-triage","filter":{"annotation_states":["unstarted"
       items_read === undefined
         ? ''
         : ` ${matching} match; the service does not apply this filter or order, so each page reads all items: ${items_read}.`;
-    const names = annotators === undefined ? '' : ` Annotators: ${cell(annotators)}.`;
-    const summary = `${pluralize(items.length, 'item')} from offset ${offset} (${states.join(', ')}).${asOf}${read}${names}`;
+    const summary = `${pluralize(items.length, 'item')} from offset ${offset} (${states.join(', ')}).${asOf}${read}`;
     const { annotation_state, ...others } = common ?? {};
     const isMixed = items.some((item) => item.annotation_state !== undefined);
     const shared = common && isMixed ? others : common;

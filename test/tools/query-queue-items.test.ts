@@ -232,36 +232,6 @@ describe.skipIf(!hasReviewItems)('query_queue_items on 2142 real review items', 
     expect(expected.length).toBeGreaterThan(1000);
   });
 
-  it('writes letters for long names that would be repeated on a page, and the names once', async () => {
-    const long = 'Maria Konstantinidou-Papadopoulou (annotation team, Athens)';
-    const given = (annotator: string) => ({ field: 'good', value: 1, annotator, judged_at: '2026-01-02T00:00:00Z' });
-    const environment = await importItems(
-      Array.from({ length: 20 }, (_, number) => ({
-        call_id: `call-${number}`,
-        call_op_name: 'answer',
-        call_trace_id: 'trace',
-        call_started_at: '2026-01-01T00:00:00Z',
-        judgements: ['A', 'ben', long].map(given),
-      })),
-    );
-    const { call } = await connectClient(environment);
-    const read = (args: object) => call('query_queue_items', { queue_id: 'q', include_judgements: true, ...args });
-    const page = await read({});
-    expect(page.annotators).toEqual({ B: long });
-    expect(page.common.judgements).toEqual({ A: { good: 1 }, B: { good: 1 }, ben: { good: 1 } });
-    expect(page.text).toContain(` Annotators: {"B":"${long}"}.`);
-    expect(page.text).toContain('A: good=1; B: good=1; ben: good=1');
-    const few = await read({ limit: 2, fields: ['judged_at'] });
-    expect(few).not.toHaveProperty('annotators');
-    expect(Object.keys(few.common.judgements)).toContain(long);
-  });
-
-  it('names the member that is a word of an unknown one first', async () => {
-    const { call } = await connectClient(emptyHome(temporaryFolder()));
-    const { error } = await call('query_queue_items', { queue_id: 'support-triage', fields: ['item_id'] });
-    expect(error.hint).toMatch(/^The nearest fields are id, queue_id, call_id\./);
-  });
-
   it('cuts a page that exceeds the result limit and continues exactly there', async () => {
     const environment = emptyHome(temporaryFolder(), { HEDDLE_MAX_RESULT_CHARS: '9000' });
     await run(importReviewItems, environment);
