@@ -25,7 +25,9 @@ describe.skipIf(!client)('@modelcontextprotocol/ext-tasks', () => {
     const execution = await session.callTool('update_queue_items', change);
     const { outcome } = await execution.settle();
     expect(resultFromTaskOutcome(outcome).structuredContent).toMatchObject({ counts: { done: 25 } });
-    expect(questions).toEqual(['Change 25 items of queue "q": set to skipped? A finished state is final.']);
+    expect(questions).toEqual([
+      'Change 25 items of queue "q": set to skipped? A finished state is final; judgements can still be changed.',
+    ]);
     expect(methods).toEqual(expect.arrayContaining(['tools/call', 'tasks/get', 'tasks/update']));
     await session.close();
   });

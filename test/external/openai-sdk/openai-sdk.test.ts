@@ -347,7 +347,7 @@ describe.skipIf(!isInstalled).each([
     for await (const part of stream) chunks.push(part);
     expect(chunks.at(-1)).toMatchObject({
       choices: [],
-      usage: { prompt_tokens: 60, completion_tokens: 181, total_tokens: 241 },
+      usage: { prompt_tokens: 16, completion_tokens: 47, total_tokens: 63 },
     });
     expect(await echo.models.retrieve('heddle/echo')).toEqual({
       id: 'heddle/echo',

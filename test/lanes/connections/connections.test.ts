@@ -130,7 +130,7 @@ describe('a connection to the service', () => {
 
   it('that closes just as the next request arrives is tried again only for repeatable requests', async () => {
     const service = await faultService();
-    const server = await toolServer(service.url);
+    const servers = [await toolServer(service.url), await toolServer(service.url)];
     const used = new WeakSet<object>();
     service.respond = (request: RecordedRequest) => {
       if (used.has(request.socket)) request.socket.resetAndDestroy();
@@ -138,11 +138,13 @@ describe('a connection to the service', () => {
       used.add(request.socket);
     };
     for (const tool of tools) {
+      // Some tools leave two connections open, of which the request of run_inference could get the one that is not closed.
+      const server = servers[tool === 'run_inference' ? 1 : 0]!;
       // Makes sure that there is an open connection.
       await server.call('read_call', exampleFor('read_call'));
       service.requests.length = 0;
       const { code } = await server.call(tool, exampleFor(tool));
-      // After look-ups, and where an earlier call needed two connections at once, a request may get a new one.
+      // After look-ups, a request may get a new one.
       const mayGetNew = unrepeatable.has(tool) && tool !== 'run_inference';
       if (!mayGetNew) expect([tool, code]).toEqual([tool, unrepeatable.has(tool) ? 'network' : 'ok']);
       if (unrepeatable.has(tool)) {
