@@ -30,8 +30,9 @@ export function meantName(text: string, known: readonly string[]): string | unde
 }
 
 /**
- * Returns whether a name is so near to a text that it may be meant: at most a third of the shorter one differs, since `filter` is not meant by
- * `file`, and of as many words no two but by a letter or a third, since `remove_items` is not meant by `remove_fields`.
+ * Returns whether a name is so near to a text that it may be meant: at most a third of the shorter one differs, since `filter` is
+ * not meant by `file`, and of as many words no two but by a letter or a third, since `remove_items` is not meant by
+ * `remove_fields`.
  */
 export function isNear(text: string, name: string): boolean {
   const [words, others] = [text.split('_'), name.split('_')];

@@ -91,7 +91,10 @@ export function hintForPeople({ hint, terminalHint }: HeddleError): string {
   return terminalHint ?? inCommands(hint);
 }
 
-/** Returns a hint that names tools and the user, as agents need it, with the commands that do the same and the names of objects, addressed to the user. */
+/**
+ * Returns a hint that names tools and the user, as agents need it, with the commands that do the same and the names of objects,
+ * addressed to the user.
+ */
 export function inCommands(ofTools: string): string {
   const names = new Set(listed.map(({ name }) => name));
   // The runs and the list of evaluations have one command.
@@ -103,7 +106,9 @@ export function inCommands(ofTools: string): string {
     .replaceAll(/\bproject_id\b/g, '--project')
     .replaceAll(/\brun_ids of\b/g, 'the ids of')
     .replaceAll('list_objects with kind evaluation', 'read_evaluation')
-    .replaceAll(/(?<=^The nearest are .*)weave:[^\s,]+\/([^\s,/:]+):\w+/g, '$1')
+    .replace(/^The nearest are .*/, (line) =>
+      line.replaceAll(/weave:\/\/\/[^\s,/]+\/[^\s,/]+\/\w+\/([^\s,/:]+):\w+/g, '$1'),
+    )
     .replaceAll(
       /(Call |(?:heddle|\.m?js) call )?\b([a-z]+(?:_[a-z]+)+)\b/g,
       (text, before: string = '', name: string) => {
