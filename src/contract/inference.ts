@@ -7,6 +7,9 @@ export const echoModel = 'heddle/echo';
 /** The entry of the built-in model in a list of models. */
 export const echoModelFacts = { id: echoModel, object: 'model', created: 0, owned_by: 'heddle' };
 
+/** Characters that one token stands for, roughly: for estimates, and for the usage of the built-in model. */
+export const charsPerToken = 4;
+
 const freeForm = z.record(z.string(), z.unknown());
 
 /** Request body of inference. Members that the interface does not name are passed on to the model provider. */

@@ -1,6 +1,7 @@
 import * as z from 'zod';
 import type { ServiceClient } from '../client/service-client.ts';
 import { withFallback } from '../client/with-fallback.ts';
+import { charsPerToken } from '../contract/inference.ts';
 import { fillPlaceholders, messagesOfPrompt, templateTexts } from '../contract/prompts.ts';
 import { parseReference } from '../contract/references.ts';
 import {
@@ -30,8 +31,6 @@ const sampledRows = 200;
 const rowsPerRequest = 1000;
 /** Scorers that are read at once. */
 const concurrentReads = 8;
-/** Characters that one token stands for, roughly. */
-const charsPerToken = 4;
 /** Standard deviation of the difference of a row where half of the rows pass, and two runs have nothing in common. */
 const worstDeviation = Math.SQRT1_2;
 

@@ -35,6 +35,7 @@ const output = z.object({
   left_out: z.int().optional(),
 });
 
+/** The result of list_objects. */
 export type ObjectPage = z.output<typeof output>;
 
 /** Objects that are counted for a page past the end. */

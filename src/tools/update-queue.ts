@@ -63,7 +63,7 @@ export type ChangedQueue = z.output<typeof output>;
 
 type Arguments = z.output<typeof input>;
 
-/** What neither the removal of items nor the deletion of a queue touches. */
+/** Tells users after items were removed or a queue was deleted that nothing else is gone. */
 const stays = 'Recorded calls and their judgements stay.';
 
 /** A queue as it is before a change. */

@@ -23,7 +23,7 @@ const equalsLine = /^columns equal to another: /;
 /** A column that says nothing to people. */
 const versionColumn = 'guidelines_version';
 /**
- * What may stand at a place of a line of pairs: a name or what separates it, a value that is no list or object, and a part of those.
+ * Each matches one part of a line of pairs: a name or a separator, a value other than a list or object, and a part of a list or object.
  * A string that is not closed goes on to the end, so that nothing is searched twice.
  */
 const name = /"(?:[^"\\]|\\.?)*(?:"|$)|[^\s=";]+|[\s;=]/sy;
@@ -35,7 +35,7 @@ const verdictColumn = /^(verdict|changes)$/;
 const wholeColumn = /^(score .+|scorer|result|run \d+|verdict|changes|judgements|gold|fields)$/;
 /** Columns whose values lack the beginning that they share, which the tool has cut. */
 const shortenedColumn = /^output of run \d+$/;
-/** What the tools write before the choices of a field, a list in JSON. */
+/** The words that tools write before the choices of a field, which follow as a list in JSON. */
 const beforeChoices = '(one of ';
 const ellipsis = '…';
 const cutNote = 'Values with … are cut; --json shows them whole.';

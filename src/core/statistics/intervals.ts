@@ -138,7 +138,10 @@ export function meanInterval(rows: readonly RowTotal[]): Interval | undefined {
 
 let drawnPlaces = new Uint16Array();
 
-/** Returns the places of the rows that the resamples draw, one after another. The last ones are kept, since drawing takes most of the time. */
+/**
+ * Returns the places of the rows that the resamples draw, one after another. They are kept for the next interval of as many rows,
+ * since drawing takes most of the time.
+ */
 function placesOfDraws(rowCount: number): Uint16Array {
   if (drawnPlaces.length !== resamples * rowCount) {
     const random = seededRandom(bootstrapSeed);

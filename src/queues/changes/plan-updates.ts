@@ -194,7 +194,7 @@ export async function planUpdates(
     const retracted = own.filter(({ field }) => takesAll || retract.includes(field));
     update.purge.push(...retracted.map(({ id }) => id));
     update.reopens = retracted.length > 0 && item.own_state === 'completed' && change.annotation_state === undefined;
-    // The user may not know what the client has judged; the client knows that the user's own judgements are theirs.
+    // Users may not know what the client has judged on their behalf.
     if (retracted.length === 0 || queue.byUser) {
       const ofOther = given.filter((judgement) => isOwn(judgement, asOther));
       const named = ofOther.filter(({ field }) => takesAll || retract.includes(field));

@@ -208,7 +208,10 @@ async function endSession(transaction: Transaction, token: string): Promise<void
   await transaction.deleteFrom('board_sessions').where('token_hash', '=', hashSecret(token)).execute();
 }
 
-/** Ends all sessions of an account, or of every account, and the invitations; returns how many browsers were logged in, and how many invitations could be used. */
+/**
+ * Ends all sessions of an account, or of every account, and the invitations. Returns how many browsers were logged in, and how many
+ * invitations could still be used.
+ */
 export function endSessionsOf(
   database: Database,
   account?: string,

@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto';
 import type { BodyOf } from '../../contract/endpoints.ts';
-import { echoModel, echoModelFacts } from '../../contract/inference.ts';
+import { charsPerToken, echoModel, echoModelFacts } from '../../contract/inference.ts';
 import { Refusal } from '../../core/http/refusal.ts';
 
 const preamble =
@@ -68,7 +68,7 @@ export function runEchoModel(path: string, request: BodyOf<'runInference'>, mess
 
 /** Returns about how many tokens a text takes, as dry runs estimate them. */
 function tokensOf(text: string): number {
-  return Math.ceil(text.length / 4);
+  return Math.ceil(text.length / charsPerToken);
 }
 
 /** Returns the choice of a request about usage in streams; undefined if it makes none. */

@@ -157,6 +157,7 @@ async function numberRows(groups: Group[], items: Items, order: Order, context: 
   const { column } = key;
   const { is, lower, higher } = comparisonBy(key);
   const found: NumberedId[] = [];
+  // No two items share an id, so groups have nothing to count together.
   if (column === 'id' && groups.length > 1) {
     for (const group of groups) found.push(...(await numberRows([group], items, order, context)));
     return found;
@@ -210,7 +211,7 @@ async function numberRows(groups: Group[], items: Items, order: Order, context: 
   return found;
 }
 
-/** Sorts items, and returns their number, and how to number rows among them if a count of others comes before. */
+/** Sorts items. Returns their number, and a function that numbers rows among them after a count of other items. */
 async function sortRows(rows: readonly Row[], items: Items, order: Order, { transaction, database }: PageContext) {
   const ids = JSON.stringify(rows.map(({ id }) => id));
   const places = transaction

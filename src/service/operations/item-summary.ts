@@ -204,15 +204,15 @@ async function groupByJudgements(database: Database, input: SummaryInput): Promi
 /** Items of an operation in a state whose calls were judged alike. */
 type AlikeItems = Pick<ItemGroup, 'call_op_name' | 'annotation_state'> & { ids: string[] };
 
-/** Who judged calls, and the milliseconds at which they last judged each, by their names as JSON. */
+/** The annotators of calls, by their names as JSON, with the times at which each last judged a call, in milliseconds. */
 type Annotators = Map<string, { user: string; creator: string | null; times: number[] }>;
 
 interface AlikeContext {
   conditions: ItemSelection;
   budget: RequestBudget;
-  /** Where the annotators of all calls are added, if they are wanted. */
+  /** Receives the annotators of all calls, if they are wanted. */
   annotators: Annotators | undefined;
-  /** Where the items are added, by the first of their calls. */
+  /** Receives the items, by the first of their calls. */
   alike: Map<string, AlikeItems>;
 }
 

@@ -335,6 +335,7 @@ function textsOf(values: object): string[] {
   return Object.entries(values).map(([field, value]) => `${plainText(field)}: ${labelOf(value)}`);
 }
 
+/** Returns the name of an annotator, marked if it is that of the account. */
 export function annotatorLabel(name: string, account: string | undefined): string {
   return plainText(name === account ? `${name} (you)` : name);
 }

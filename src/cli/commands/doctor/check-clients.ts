@@ -39,9 +39,9 @@ interface HeddleEntry {
   words: string[];
   url: string | undefined;
   env: Record<string, string>;
-  /** What to do if the entry does not work. */
+  /** The advice for an entry that does not work. */
   advice: string;
-  /** How to remove the entry, to go on after "and". */
+  /** The words for removing the entry, which follow "and". */
   removal: string;
 }
 

@@ -69,7 +69,10 @@ export async function* readRows(file: string, options: RowOptions): AsyncGenerat
   }
 }
 
-/** Returns the rows of a file, which {@link readRows} reads. @throws HeddleError for one that is no object or has a number that would change. */
+/**
+ * Returns the rows of a file, which {@link readRows} reads.
+ * @throws HeddleError for a row that is no object or has a number that would change.
+ */
 export async function readObjects(file: string, isKnownRow: RowOptions['isKnownRow']): Promise<unknown[]> {
   const rows: unknown[] = [];
   for await (const { line, value } of readRows(file, { isKnownRow })) {
