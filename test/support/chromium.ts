@@ -2,6 +2,7 @@ import { readFileSync } from 'node:fs';
 import { createServer } from 'node:http';
 import { fileURLToPath } from 'node:url';
 import { build } from 'esbuild';
+import { expect } from 'vitest';
 import { listen } from '../../src/core/http/listen.ts';
 import { onEnd } from './on-end.ts';
 import { installedPath, requireFrom } from './outside-programs.ts';
@@ -158,6 +159,11 @@ export async function openChat(
 export async function says(board: Frame, text: string | RegExp, timeout = 60_000): Promise<void> {
   await board.locator('[role=status]').filter({ hasText: text }).waitFor({ timeout });
   await board.evaluate('new Promise((drawn) => requestAnimationFrame(() => requestAnimationFrame(drawn)))');
+}
+
+/** Waits until the board shows how far its queue is: who has judged is counted after what the board says. */
+export async function progressSays(board: Frame, text: string): Promise<void> {
+  await expect.poll(() => board.locator('.progress').innerText()).toBe(text);
 }
 
 /** Returns the rules of axe-core that a frame breaks, with the elements that do. */

@@ -9,6 +9,7 @@ import {
   type Browser,
   hasChromium,
   type Page,
+  progressSays,
   says,
   startChromium,
 } from '../../support/chromium.ts';
@@ -71,7 +72,7 @@ describe.skipIf(!hasChromium)('heddle board in a browser', () => {
     await says(page, 'Press Enter or the button once more to write all 120 items.');
     await page.keyboard.press('Enter');
     await says(page, '120 items written.');
-    expect(await page.locator('.progress').innerText()).toBe('120 of 120 items finished by you');
+    await progressSays(page, '120 of 120 items finished by you');
     const { result } = await call('summarize_queue', { queue_id, by: ['state', 'field'] }, environment);
     expect(result.tables[0].rows).toEqual([['completed', 120, 80, 40]]);
   });
@@ -122,12 +123,10 @@ describe.skipIf(!hasChromium)('heddle board in a browser', () => {
     await call('add_queue_items', { queue_id, call_ids: [items[0].call_id, items[1].call_id] }, environment);
     const { url } = await startBoard(['support-triage'], environment);
     const page = await open(url);
-    const progress = page.locator('.progress');
-    await progress
-      .filter({
-        hasText: `12 of 12 items finished; judged: ${userInfo().username} 0, ${userInfo().username} (heddle) 12`,
-      })
-      .waitFor();
+    await progressSays(
+      page,
+      `12 of 12 items finished; judged: ${userInfo().username} 0, ${userInfo().username} (heddle) 12`,
+    );
     await page.locator('summary').filter({ hasText: 'Keyboard' }).click();
     await page.getByRole('checkbox', { name: 'Single keys' }).uncheck();
     // A count that is under way belongs to the queue that it was made for.
@@ -143,7 +142,7 @@ describe.skipIf(!hasChromium)('heddle board in a browser', () => {
     await page.getByRole('button', { name: 'second' }).click();
     await says(page, '2 items to judge.');
     await page.evaluate('window.goOn().then((answer) => answer.clone().text()).then(() => {})');
-    expect(await progress.innerText()).toBe('0 of 2 items finished');
+    expect(await page.locator('.progress').innerText()).toBe('0 of 2 items finished');
     await page.locator('summary').filter({ hasText: 'Keyboard' }).click();
     expect(await page.getByRole('checkbox', { name: 'Single keys' }).evaluate((box) => box.checked)).toBe(false);
     await page.reload();

@@ -7,6 +7,7 @@ import {
   type Frame,
   hasChromium,
   openChat,
+  progressSays,
   says,
   startChatPage,
   startChromium,
@@ -79,7 +80,7 @@ describe.skipIf(!hasChromium)('the review board in a chat', () => {
     await press(board, page, '1', '2', 's');
     await board.getByRole('button', { name: 'Write 3 items' }).click();
     await says(board, '3 items written.');
-    expect(await board.locator('.progress').innerText()).toBe('6 of 12 items finished by you');
+    await progressSays(board, '6 of 12 items finished by you');
     const calls: { name: string; arguments: Record<string, unknown> }[] = await page.evaluate('chat.calls');
     expect(calls.map(({ name }) => name)).toEqual([
       'claim_queue_items',
@@ -227,7 +228,7 @@ describe.skipIf(!hasChromium)('the review board in a chat', () => {
     await page.evaluate('chat.mount()');
     const again = page.frames().at(-1)!;
     await says(again, '7 items to judge.');
-    expect(await again.locator('.progress').innerText()).toBe('5 of 12 items finished by you');
+    await progressSays(again, '5 of 12 items finished by you');
     await again.locator('select').first().selectOption('all');
     await says(again, '12 items found.');
     await again.getByRole('button', { name: 'List' }).click();

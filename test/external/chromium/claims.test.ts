@@ -5,6 +5,7 @@ import {
   type Browser,
   hasChromium,
   type Page,
+  progressSays,
   says,
   startChromium,
 } from '../../support/chromium.ts';
@@ -98,7 +99,7 @@ describe.skipIf(!hasChromium)('boards of several people on one queue', () => {
     const page = await openBoard(environmentOf('ada'));
     await says(page, '3 items to judge.');
     const press = (name: string | RegExp) => page.getByRole('button', { name }).click();
-    expect(await page.locator('.progress').innerText()).toBe('0 of 3 items finished by you; 2 opinions each');
+    await progressSays(page, '0 of 3 items finished by you; 2 opinions each');
     expect(await page.locator('.card .state').innerText()).toBe('unstarted');
     expect(await page.locator('.rules').innerText()).toBe('Judge kindly.');
     await press('Guidelines');
@@ -116,7 +117,7 @@ describe.skipIf(!hasChromium)('boards of several people on one queue', () => {
     await press('Take back your judgement of helpful');
     await press('Write 1 item');
     await says(page, '1 item written.');
-    expect(await page.locator('.progress').innerText()).toBe('2 of 3 items finished by you; 2 opinions each');
+    await progressSays(page, '2 of 3 items finished by you; 2 opinions each');
     for (const panel of ['Keyboard', 'Team']) {
       await page.locator('summary').filter({ hasText: panel }).click();
       expect(await accessibilityFindings(page)).toEqual([]);
@@ -153,8 +154,7 @@ describe.skipIf(!hasChromium)('boards of several people on one queue', () => {
       exportLine,
     ]);
     expect(await page.locator('.account').innerText()).toBe('You are cody');
-    const progress = page.locator('.progress');
-    expect(await progress.innerText()).toBe('3 of 3 items finished; judged: cody 0, cody (heddle) 3');
+    await progressSays(page, '3 of 3 items finished; judged: cody 0, cody (heddle) 3');
     expect(await page.locator('.rules').innerText()).toBe('Judge kindly.');
     await page.getByRole('button', { name: 'Check what was judged' }).click();
     await says(page, '3 items found.');
@@ -172,7 +172,7 @@ describe.skipIf(!hasChromium)('boards of several people on one queue', () => {
       'cody (heddle) helpful: No',
       'cody (you) helpful: Yes',
     ]);
-    await progress.filter({ hasText: '3 of 3 items finished; judged: cody 1, cody (heddle) 3' }).waitFor();
+    await progressSays(page, '3 of 3 items finished; judged: cody 1, cody (heddle) 3');
     await page.locator('summary').filter({ hasText: 'Team' }).click();
     await page.locator('.over td').first().waitFor();
     const cells = await page.locator('.over tbody tr').allInnerTexts();
@@ -186,8 +186,7 @@ describe.skipIf(!hasChromium)('boards of several people on one queue', () => {
     await says(page, '5 items to judge.');
     await page.keyboard.press('1');
     await page.keyboard.press('Enter');
-    const progress = page.locator('.progress');
-    await progress.filter({ hasText: '1 of 5 items finished by you' }).waitFor();
+    await progressSays(page, '1 of 5 items finished by you');
     await page.keyboard.press('1');
     const { items } = (await call('query_queue_items', { queue_id }, environmentOf('cody'))).result;
     const byAgent = { annotation_state: 'completed', judgements: { helpful: false } };
@@ -195,7 +194,7 @@ describe.skipIf(!hasChromium)('boards of several people on one queue', () => {
     await call('update_queue_items', { queue_id, items: judged }, environmentOf('cody'));
     await page.keyboard.press('Enter');
     await says(page, '1 item written.');
-    await progress.filter({ hasText: '4 of 5 items finished; judged: cody 2, cody (heddle) 2' }).waitFor();
+    await progressSays(page, '4 of 5 items finished; judged: cody 2, cody (heddle) 2');
     // The third item was shown, and is finished.
     expect(await page.locator('h2, .card .state').allInnerTexts()).toEqual(['5 of 5 to do', 'unstarted']);
   });
@@ -206,9 +205,7 @@ describe.skipIf(!hasChromium)('boards of several people on one queue', () => {
     await call('update_queue_items', { queue_id, filter: {}, change }, environmentOf('cody'));
     const page = await openBoard(environmentOf('cody'));
     await page.getByRole('heading', { name: 'All 3 finished, but 3 without tone' }).waitFor();
-    expect(await page.locator('.progress').innerText()).toBe(
-      '3 of 3 items finished, but 3 without tone; judged: cody 0, cody (heddle) 3',
-    );
+    await progressSays(page, '3 of 3 items finished, but 3 without tone; judged: cody 0, cody (heddle) 3');
     await says(page, '3 items finished, but 3 without tone.');
     await page.getByRole('button', { name: 'Check what was judged' }).click();
     await says(page, '3 items found.');
@@ -227,7 +224,7 @@ describe.skipIf(!hasChromium)('boards of several people on one queue', () => {
       await page.getByRole('button', { name: 'Write 1 item' }).waitFor({ state: 'hidden' });
     }
     await page.getByRole('heading', { name: 'All 3 done' }).waitFor();
-    expect(await page.locator('.progress').innerText()).toBe('3 of 3 items finished; judged: cody 3, cody (heddle) 3');
+    await progressSays(page, '3 of 3 items finished; judged: cody 3, cody (heddle) 3');
     const { result } = await call('query_queue_items', { queue_id, filter: { field: 'tone' } }, environmentOf('cody'));
     expect(result.items).toHaveLength(3);
   });

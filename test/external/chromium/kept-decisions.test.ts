@@ -2,7 +2,7 @@ import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { beforeAll, describe, expect, it } from 'vitest';
 import { startBoard } from '../../support/board.ts';
-import { type Browser, hasChromium, type Page, says, startChromium } from '../../support/chromium.ts';
+import { type Browser, hasChromium, type Page, progressSays, says, startChromium } from '../../support/chromium.ts';
 import { execute, startTestService, withStore } from '../../support/embedded-service.ts';
 import { call, command, emptyHome, temporaryFolder } from '../../support/heddle.ts';
 import { importItems } from '../../support/import-items.ts';
@@ -281,7 +281,7 @@ describe.skipIf(!hasChromium)('what is to do on the board', () => {
     const ben = await openAs('ben');
     const cleo = await openAs('cleo');
     expect(await ben.page.getByText(/completed|You judged|Yes ✓/).count()).toBe(0);
-    expect(await ben.page.locator('.progress').innerText()).toBe('3 of 12 items finished by you; 3 opinions each');
+    await progressSays(ben.page, '3 of 12 items finished by you; 3 opinions each');
     for (const { page } of [ben, cleo]) for (const key of '222222222') await page.keyboard.press(key);
     await Promise.all([ben.page.keyboard.press('Enter'), cleo.page.keyboard.press('Enter')]);
     await says(ben.page, '9 items written.');
