@@ -81,6 +81,7 @@ describe.skipIf(!hasChromium)('the review board in a chat', () => {
     await board.getByRole('button', { name: 'Write 3 items' }).click();
     await says(board, '3 items written.');
     await progressSays(board, '6 of 12 items finished by you');
+    await page.waitForFunction('chat.calls.length > 5');
     const calls: { name: string; arguments: Record<string, unknown> }[] = await page.evaluate('chat.calls');
     expect(calls.map(({ name }) => name)).toEqual([
       'claim_queue_items',
