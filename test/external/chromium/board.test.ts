@@ -141,7 +141,7 @@ describe.skipIf(!hasChromium)('heddle board in a browser', () => {
     expect(await page.evaluate('document.title')).toBe('heddle board');
     await page.getByRole('button', { name: 'second' }).click();
     await says(page, '2 items to judge.');
-    await page.waitForFunction('window.goOn');
+    await expect.poll(() => page.evaluate("'goOn' in window")).toBe(true);
     await page.evaluate('window.goOn().then((answer) => answer.clone().text()).then(() => {})');
     expect(await page.locator('.progress').innerText()).toBe('0 of 2 items finished');
     await page.locator('summary').filter({ hasText: 'Keyboard' }).click();

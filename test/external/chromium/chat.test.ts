@@ -77,6 +77,7 @@ describe.skipIf(!hasChromium)('the review board in a chat', () => {
     });
     await says(board, '9 items to judge.');
     expect(await board.locator('h1').innerText()).toBe('support-triage');
+    await page.waitForFunction('chat.calls.length > 2');
     await press(board, page, '1', '2', 's');
     await board.getByRole('button', { name: 'Write 3 items' }).click();
     await says(board, '3 items written.');
