@@ -308,8 +308,8 @@ async function readRuns(
       comparisons,
       note:
         choice !== 'changed' || only !== undefined
-          ? comparisonNote
-          : `${comparisonNote} Rows that did not change are left out${context.terminal ? '' : '; only "worst" returns them too'}.`,
+          ? comparisonNote(comparisons)
+          : `${comparisonNote(comparisons)} Rows that did not change are left out${context.terminal ? '' : '; only "worst" returns them too'}.`,
     }),
     ...(agreement.length > 0 && { agreement }),
     ...(sliced && { slices: sliced.slices }),

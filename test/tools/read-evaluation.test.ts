@@ -473,6 +473,7 @@ describe('run_evaluation and read_evaluation on the embedded service', () => {
       other_rows: 7,
       scorers: [{ same: 3, verdict: 'no difference' }],
     });
+    expect(again.note).toMatch(/95 % intervals in brackets\. Rows that did not change are left out/);
   });
 
   it('name a run, and compare with it by its name until another run has it', async () => {
