@@ -13,7 +13,7 @@ import { findNamedRun, readBaselines } from '../evaluations/baselines.ts';
 import { judgesOfRuns } from '../evaluations/calibrations.ts';
 import { applicableScores, compareScores, scorerComparison } from '../evaluations/compare-runs.ts';
 import { nameInReference, runsOfEvaluation } from '../evaluations/find-evaluation.ts';
-import { orderByInputs, rankRows, rowChoice, type ShownRow, shownRow, toShownRow } from '../evaluations/rank-rows.ts';
+import { orderByInputs, rankRows, rowChoice, type ShownRow, shownRow, toShownRows } from '../evaluations/rank-rows.ts';
 import {
   type ResultRow,
   readFigures,
@@ -313,7 +313,7 @@ async function readRuns(
     }),
     ...(agreement.length > 0 && { agreement }),
     ...(sliced && { slices: sliced.slices }),
-    rows: orderByInputs(page).map((entry) => toShownRow(entry, runIds, max_value_chars)),
+    rows: toShownRows(orderByInputs(page), runIds, max_value_chars),
     ...pagePosition(offset, page.length, ranked.length > offset + limit),
     total: ranked.length,
     ...(notices.length > 0 && { warnings: notices }),
