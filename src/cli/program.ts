@@ -158,6 +158,8 @@ function readableUsage(text: string, program: Command): string {
   const inGroup = (names: readonly string[]): string =>
     orList.format(group && unknown !== undefined ? names.map((name) => `\`${lineOf(group)} ${name}\``) : names);
   const meant = /\n\(Did you mean (?:one of )?(.*)\?\)$/;
+  const other = otherSubcommands.get(`${group?.name()} ${unknown}`);
+  if (other !== undefined) return `${message.replace(meant, '')} (did you mean \`heddle ${other}\`?)`;
   if (group && unknown !== undefined && !meant.test(message)) {
     const named = group.commands.map((each) => each.name()).filter((name) => meantName(unknown, name.split('-')));
     return named.length === 0 ? message : `${message} (did you mean ${inGroup(named)}?)`;
@@ -192,6 +194,11 @@ const otherNames = new Map([
   ['users', 'service list-users'],
   ['dataset', 'call list_objects \'{"kind":"dataset"}\''],
 ]);
+
+/** Commands that do what people may try below another command. */
+const otherSubcommands = new Map(
+  ['create', 'new', 'add', 'import'].map((name) => [`queue ${name}`, 'import FILE --queue NAME']),
+);
 
 const andList = new Intl.ListFormat('en', { type: 'conjunction' });
 

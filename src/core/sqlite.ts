@@ -5,7 +5,7 @@ import { fileURLToPath } from 'node:url';
 const prefix = /^(.+?)(?:[\\/]lib)?[\\/]node_modules[\\/]heddle[\\/]/.exec(fileURLToPath(import.meta.url))?.[1];
 
 /** Says how a user gets the SQLite that the embedded service needs. */
-export const sqliteAdvice = `Use Node 22.13 or later, or install the package beside heddle: \`npm install --global --prefix ${prefix ?? '~/.heddle'} --ignore-scripts @photostructure/sqlite\`.`;
+export const sqliteAdvice = `Use Node 22.13 or later, keep the data on PostgreSQL (HEDDLE_DATABASE_URL), or install the package beside heddle: \`npm install --global --prefix ${prefix ?? '~/.heddle'} --ignore-scripts @photostructure/sqlite\`.`;
 
 /** Returns whether this process can open SQLite files. Loads nothing. */
 export function hasSqlite(): boolean {

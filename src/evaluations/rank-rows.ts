@@ -164,8 +164,21 @@ function isFlaky({ trials }: RowInRun, scorers: ReadonlySet<string>): boolean {
   return [...scorers].some((scorer) => new Set(ofTrials.flatMap((scores) => scores.get(scorer) ?? [])).size > 1);
 }
 
-/** Returns a chosen row in the form that results have. */
-export function toShownRow({ row, changes }: RankedRow, runIds: readonly string[], maxChars: number): ShownRow {
+/** Returns chosen rows in the form that results have. */
+export function toShownRows(rows: readonly RankedRow[], runIds: readonly string[], maxChars: number): ShownRow[] {
+  const firstOutputs = cutOutputs(
+    rows.map(({ row }) => row.runs.get(runIds[0]!)?.output),
+    maxChars,
+  );
+  return rows.map((row, index) => toShownRow(row, firstOutputs[index], runIds, maxChars));
+}
+
+function toShownRow(
+  { row, changes }: RankedRow,
+  output: unknown,
+  runIds: readonly string[],
+  maxChars: number,
+): ShownRow {
   const runs = runIds.map((id) => row.runs.get(id));
   const [first] = runs;
   const cut = (value: unknown): unknown => cutValue(value, maxChars);
@@ -188,7 +201,7 @@ export function toShownRow({ row, changes }: RankedRow, runIds: readonly string[
             maxChars,
           ),
         }
-      : first?.output !== undefined && { output: cut(first.output) }),
+      : output !== undefined && { output }),
     scores: Object.fromEntries(
       names.map((name) => [name, several ? runs.map((run) => scoreOf(run, name) ?? null) : scoreOf(first, name)]),
     ),
@@ -200,7 +213,7 @@ export function toShownRow({ row, changes }: RankedRow, runIds: readonly string[
   };
 }
 
-/** Cuts the outputs of several runs. Where one is too long, all lose the beginning that they have in common. */
+/** Cuts the outputs of several runs or rows. Where one is too long, all lose the beginning that they have in common. */
 function cutOutputs(outputs: readonly unknown[], maxChars: number): unknown[] {
   const cut = outputs.map((output) => cutValue(output, maxChars));
   if (cut.every((output, index) => output === outputs[index])) return cut;

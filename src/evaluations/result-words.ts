@@ -30,9 +30,14 @@ export function isProbability(column: (typeof comparisonColumns)[number]): boole
   return column === 'p' || column === 'p_holm';
 }
 
-/** Explains a comparison of runs. */
-export const comparisonNote =
-  'Passed or a higher number counts as better, and + is better; 95 % intervals in brackets. p: exact McNemar test, for numbers the sign test; p_holm is corrected for several scorers. From 0.05 on the difference could be chance.';
+/** Explains comparisons of runs, and the probabilities that they have. */
+export function comparisonNote(comparisons: readonly { scorers: readonly ScorerComparison[] }[]): string {
+  const note = 'Passed or a higher number counts as better, and + is better; 95 % intervals in brackets.';
+  const scorers = comparisons.flatMap((comparison) => comparison.scorers);
+  if (scorers.every(({ p }) => p === undefined)) return note;
+  const holm = scorers.some(({ p_holm }) => p_holm !== undefined) ? '; p_holm is corrected for several scorers' : '';
+  return `${note} p: exact McNemar test, for numbers the sign test${holm}. From 0.05 on the difference could be chance.`;
+}
 
 /** Returns a score, like `passed`, `0.475` or `no score`. */
 export function scoreWords(score: unknown, formats = plainFormats): string {

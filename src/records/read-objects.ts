@@ -1,3 +1,4 @@
+import * as z from 'zod';
 import type { ServiceClient } from '../client/service-client.ts';
 import { withFallback } from '../client/with-fallback.ts';
 import { splitProjectId } from '../contract/identifiers.ts';
@@ -72,6 +73,31 @@ export async function versionsOfName(
     fault: `${other.object_id} is the name of an object of the class ${kind}`,
     hint: 'Choose another name: versions of one name are of one class.',
   });
+}
+
+/** Result members that say which versions of a name there were; absent at a service that cannot tell. */
+export const versionMembers = {
+  existed: z.boolean().optional().describe('True if the same content existed already; absent if that is unknown.'),
+  previous_version: z.int().optional(),
+};
+type VersionMembers = z.output<z.ZodObject<typeof versionMembers>>;
+
+/** Returns what the versions of a name before a call say of what it has stored, or with no digest would store. */
+export function comparedWith(versions: ObjectVersion[] | undefined, digest?: string): VersionMembers {
+  if (!versions) return {};
+  return {
+    ...(digest !== undefined && { existed: versions.some((version) => version.digest === digest) }),
+    ...(versions.length > 0 && { previous_version: Math.max(...versions.map(({ version_index }) => version_index)) }),
+  };
+}
+
+/** Returns the sentence about the versions of a name, with a space before it; empty for the first version. */
+export function versionSentence({ existed, previous_version: previous }: VersionMembers): string {
+  if (existed) return ' No version was added.';
+  if (previous === undefined) return '';
+  return existed === undefined
+    ? ` The newest version of this name is ${previous}; it stays.`
+    : ` It is a new version after version ${previous}, which stays.`;
 }
 
 /** References that one request may have. */

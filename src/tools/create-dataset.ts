@@ -6,7 +6,7 @@ import { formatReference, objectIdOf, objectReference, referenceScheme } from '.
 import { rowOfTable } from '../contract/tables.ts';
 import { maxDatasetBytes, maxDatasetRows, rowsOfQueue, tooLarge } from '../queues/dataset-rows.ts';
 import { itemsFilter } from '../queues/items-filter.ts';
-import { versionsOfName } from '../records/read-objects.ts';
+import { comparedWith, versionMembers, versionSentence, versionsOfName } from '../records/read-objects.ts';
 import { callPath, cutMembers, maxPaths } from '../text/call-values.ts';
 import { cell, compactTable, escapeInvisible } from '../text/compact-table.ts';
 import { pluralize } from '../text/page.ts';
@@ -46,7 +46,7 @@ const output = z.object({
   dataset_ref: z.string().optional().describe('Reference to the version, for create_evaluation and read_object.'),
   row_count: z.int(),
   columns: z.array(z.string()),
-  existed: z.boolean().optional().describe('True if the same content existed already; absent if that is unknown.'),
+  ...versionMembers,
   dry_run: z.boolean().optional(),
   rows: z.array(z.looseObject({})).optional().describe('The first rows, in a dry run.'),
   warnings: z.array(z.string()).optional(),
@@ -79,21 +79,27 @@ Example: {"name":"Answered","from_queue":{"queue_id":"support-triage","filter":{
     const columns = [...new Set(rows.flatMap((row) => Object.keys(row)))];
     const warnings = [...found.warnings, ...warningsOf(rows, columns, rows !== found.rows)];
     const facts = { row_count: rows.length, columns, ...(warnings.length > 0 && { warnings }) };
-    if (dry_run)
-      return { ...facts, dry_run, rows: rows.slice(0, shownRows).map((row) => cutMembers(row, maxShownChars)) };
+    if (dry_run) {
+      const shown = rows.slice(0, shownRows).map((row) => cutMembers(row, maxShownChars));
+      return { ...facts, ...comparedWith(versions), dry_run, rows: shown };
+    }
     const { object_id, digest } = await store({ name, rows, ...about }, project, context);
     return {
       dataset_ref: objectReference(project, object_id, digest),
       ...facts,
-      ...(versions && { existed: versions.some((version) => version.digest === digest) }),
+      ...comparedWith(versions, digest),
     };
   },
 
-  render({ dataset_ref, row_count, columns, existed, dry_run, rows = [], warnings = [] }) {
+  render({ dataset_ref, row_count, columns, dry_run, rows = [], warnings = [], ...facts }) {
     const size = `${pluralize(row_count, 'row')} with the columns ${columns.map(cell).join(', ')}`;
+    const versions = versionSentence(facts);
     const lines = dry_run
-      ? [`Dry run: nothing was stored. There are ${size}. The first ${rows.length}:`, compactTable(rows, columns)]
-      : [`${existed ? 'Existed already' : 'Stored'}: ${cell(dataset_ref)}, ${size}.`];
+      ? [
+          `Dry run: nothing was stored. There are ${size}.${versions} The first ${rows.length}:`,
+          compactTable(rows, columns),
+        ]
+      : [`${facts.existed ? 'Existed already' : 'Stored'}: ${cell(dataset_ref)}, ${size}.${versions}`];
     return [...lines, ...warnings.map(escapeInvisible)].join('\n');
   },
 

@@ -3,7 +3,7 @@ import { objectName } from '../contract/object-name.ts';
 import { classMembers } from '../contract/objects.ts';
 import { findPlaceholders, templateTexts } from '../contract/prompts.ts';
 import { objectIdOf, objectReference } from '../contract/references.ts';
-import { versionsOfName } from '../records/read-objects.ts';
+import { comparedWith, versionMembers, versionSentence, versionsOfName } from '../records/read-objects.ts';
 import { cell } from '../text/compact-table.ts';
 import { shortName } from '../text/names.ts';
 import { defineTool, projectArgument, projectOf } from './definition/tool.ts';
@@ -28,7 +28,7 @@ const input = z
 const output = z.object({
   prompt_ref: z.string().describe('Reference to the version, for run_inference and run_evaluation.'),
   variables: z.array(z.string()),
-  existed: z.boolean().optional(),
+  ...versionMembers,
   warnings: z.array(z.string()).optional(),
 });
 
@@ -65,14 +65,15 @@ Example: {"name":"Kind answer","text":"Answer kindly: {question}"}`,
     return {
       prompt_ref: objectReference(project, object_id, digest),
       variables: names.map(shortName),
-      ...(versions && { existed: versions.some((version) => version.digest === digest) }),
+      ...comparedWith(versions, digest),
       ...(warnings.length > 0 && { warnings }),
     };
   },
 
-  render({ prompt_ref, variables, existed, warnings = [] }: CreatedPrompt) {
+  render({ prompt_ref, variables, warnings = [], ...facts }: CreatedPrompt) {
     const filled =
       variables.length === 0 ? 'It has no placeholders.' : `Placeholders: ${variables.map(cell).join(', ')}.`;
-    return [`${existed ? 'Existed already' : 'Stored'}: ${cell(prompt_ref)}. ${filled}`, ...warnings].join('\n');
+    const verb = facts.existed ? 'Existed already' : 'Stored';
+    return [`${verb}: ${cell(prompt_ref)}.${versionSentence(facts)} ${filled}`, ...warnings].join('\n');
   },
 });

@@ -15,7 +15,7 @@ import { comparisonWarning } from '../evaluations/comparison-warning.ts';
 import { findScorers } from '../evaluations/find-scorers.ts';
 import { fieldSchema } from '../queues/queue-fields.ts';
 import { derivedModel } from '../records/derived-name.ts';
-import { versionsOfName } from '../records/read-objects.ts';
+import { comparedWith, versionMembers, versionSentence, versionsOfName } from '../records/read-objects.ts';
 import { checkModels } from '../records/unlisted-model.ts';
 import { cell, compactTable, escapeInvisible } from '../text/compact-table.ts';
 import { shortName } from '../text/names.ts';
@@ -116,7 +116,7 @@ const input = z
 const output = z.object({
   scorer_ref: z.string().optional().describe('Reference to the version, for create_evaluation and read_object.'),
   results: z.array(z.record(z.string(), z.unknown())).optional().describe('Of try_on: output or exception.'),
-  existed: z.boolean().optional().describe('True if the same content existed already; absent if that is unknown.'),
+  ...versionMembers,
   warnings: z.array(z.string()).optional(),
 });
 
@@ -136,7 +136,7 @@ Example: {"name":"Right","kind":"equals","expected":"answer"}`,
 
   async run({ project_id, try_on, ...args }, context): Promise<CreatedScorer> {
     const project = projectOf({ project_id }, context);
-    const versions = try_on ? undefined : await versionsOfName(args.name, 'Scorer', project, context.service);
+    const versions = await versionsOfName(args.name, 'Scorer', project, context.service);
     const definition = await context.withoutSecrets(args);
     const { scorers } = definition.options ?? {};
     if (scorers) {
@@ -153,25 +153,27 @@ Example: {"name":"Right","kind":"equals","expected":"answer"}`,
     if (try_on) {
       const body = { project_id: project, scorer: val, rows: try_on };
       const { results } = await context.service.call('tryScorer', { body });
-      return { results, ...(warnings.length > 0 && { warnings }) };
+      return { results, ...comparedWith(versions), ...(warnings.length > 0 && { warnings }) };
     }
     const object_id = objectIdOf(args.name);
     const digest = await storeObject({ object_id, val }, project, context);
     return {
       scorer_ref: objectReference(project, object_id, digest),
-      ...(versions && { existed: versions.some((version) => version.digest === digest) }),
+      ...comparedWith(versions, digest),
       ...(warnings.length > 0 && { warnings }),
     };
   },
 
-  render({ scorer_ref, existed, results, warnings = [] }: CreatedScorer) {
+  render({ scorer_ref, results, warnings = [], ...facts }: CreatedScorer) {
+    const versions = versionSentence(facts);
     if (scorer_ref === undefined) {
       const lines = (results ?? []).map((result, index) => ({ row: index + 1, ...result }));
-      return ['Nothing was stored.', compactTable(lines, ['row']), ...warnings.map(escapeInvisible)].join('\n');
+      return [`Nothing was stored.${versions}`, compactTable(lines, ['row']), ...warnings.map(escapeInvisible)].join(
+        '\n',
+      );
     }
-    return [`${existed ? 'Existed already' : 'Stored'}: ${cell(scorer_ref)}.`, ...warnings.map(escapeInvisible)].join(
-      '\n',
-    );
+    const verb = facts.existed ? 'Existed already' : 'Stored';
+    return [`${verb}: ${cell(scorer_ref)}.${versions}`, ...warnings.map(escapeInvisible)].join('\n');
   },
 });
 

@@ -13,7 +13,7 @@ import { findNamedRun, readBaselines } from '../evaluations/baselines.ts';
 import { judgesOfRuns } from '../evaluations/calibrations.ts';
 import { applicableScores, compareScores, scorerComparison } from '../evaluations/compare-runs.ts';
 import { nameInReference, runsOfEvaluation } from '../evaluations/find-evaluation.ts';
-import { orderByInputs, rankRows, rowChoice, type ShownRow, shownRow, toShownRow } from '../evaluations/rank-rows.ts';
+import { orderByInputs, rankRows, rowChoice, type ShownRow, shownRow, toShownRows } from '../evaluations/rank-rows.ts';
 import {
   type ResultRow,
   readFigures,
@@ -308,12 +308,12 @@ async function readRuns(
       comparisons,
       note:
         choice !== 'changed' || only !== undefined
-          ? comparisonNote
-          : `${comparisonNote} Rows that did not change are left out${context.terminal ? '' : '; only "worst" returns them too'}.`,
+          ? comparisonNote(comparisons)
+          : `${comparisonNote(comparisons)} Rows that did not change are left out${context.terminal ? '' : '; only "worst" returns them too'}.`,
     }),
     ...(agreement.length > 0 && { agreement }),
     ...(sliced && { slices: sliced.slices }),
-    rows: orderByInputs(page).map((entry) => toShownRow(entry, runIds, max_value_chars)),
+    rows: toShownRows(orderByInputs(page), runIds, max_value_chars),
     ...pagePosition(offset, page.length, ranked.length > offset + limit),
     total: ranked.length,
     ...(notices.length > 0 && { warnings: notices }),

@@ -4,6 +4,7 @@ import type { QueueItem } from '../contract/queue-items.ts';
 import { assignees, type Queue, reviewersPerItem } from '../contract/queues.ts';
 import { HeddleError, invalidArgument } from '../core/errors.ts';
 import { removeItems } from '../queues/changes/remove-items.ts';
+import { assign } from '../queues/changes/write-updates.ts';
 import { byCall, judgementsOf, readFeedback } from '../queues/judgements.ts';
 import { nearestItems, requireKnownIds } from '../queues/known-names.ts';
 import { matchingItems } from '../queues/matching-items.ts';
@@ -167,6 +168,8 @@ async function changeQueue(
   refuseTakenFields(added, fields, access.id);
   const { items, unknown } = await itemsNamed(remove_items ?? [], access);
   if (remove_items && items.length === 0) await requireKnownIds(remove_items, access, 'remove_items');
+  // Before items are removed: the service refuses who cannot claim.
+  if (assignees?.length) await assign(assignees, [], access);
   if (!dry_run && !confirm) await askBeforeChange({ items, added }, { access, queue, fields }, context);
   let removed = items.length;
   if (!dry_run) {

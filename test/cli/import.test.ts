@@ -138,6 +138,7 @@ describe('heddle import', () => {
       stdout: '1 added, 0 duplicates\n',
       stderr: [
         'Inputs: question. Output: answer.',
+        "The queue has no field to judge: the board asks for one, or import the file again with --field 'helpful:boolean'.",
         'Judge them in a browser: node dist/heddle.js board Support-answers-1 --project local/Support-answers-1',
         'Save the judgements: node dist/heddle.js queue export Support-answers-1 --project local/Support-answers-1 --format csv --wide --values --out Support-answers-1-judgements.csv',
         'Clients see it once local/Support-answers-1 is their project: `node dist/heddle.js config set project local/Support-answers-1`, or for one client `node dist/heddle.js setup CLIENT --project local/Support-answers-1`.\n',

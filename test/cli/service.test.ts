@@ -31,7 +31,7 @@ describe('heddle service', () => {
       code: 0,
       stdout: '2 added, 0 duplicates\n',
       stderr:
-        'Judge them in a browser: node dist/heddle.js board work --project p/q\nSave the judgements: node dist/heddle.js queue export work --project p/q --format csv --wide --values --out work-judgements.csv\nClients see it once p/q is their project: `node dist/heddle.js config set project p/q`, or for one client `node dist/heddle.js setup CLIENT --project p/q`.\n',
+        "The queue has no field to judge: the board asks for one, or import the file again with --field 'helpful:boolean'.\nJudge them in a browser: node dist/heddle.js board work --project p/q\nSave the judgements: node dist/heddle.js queue export work --project p/q --format csv --wide --values --out work-judgements.csv\nClients see it once p/q is their project: `node dist/heddle.js config set project p/q`, or for one client `node dist/heddle.js setup CLIENT --project p/q`.\n",
     });
     expect(await run(['import', '-', ...target], lines)).toMatchObject({ code: 0, stdout: '0 added, 2 duplicates\n' });
   });

@@ -28,6 +28,7 @@ describe('a mistyped command line', () => {
       'queue show Answers',
       "unknown command 'show'\nThe commands of `node dist/heddle.js queue` are list, export, and delete.\n",
     ],
+    ['queue create Answers', '(did you mean `node dist/heddle.js import FILE --queue NAME`?)'],
     ['setup claude', 'unknown client (did you mean claude-desktop or claude-code?): name one of claude-desktop, '],
     ['help queue exprot', "unknown command 'exprot' (did you mean `node dist/heddle.js help queue export`?)"],
     ['--porject x queue list', "unknown option '--porject' (did you mean --project?)"],

@@ -3,6 +3,7 @@ import { compareScores, type RowScores } from '../../src/evaluations/compare-run
 import { renderFigures } from '../../src/evaluations/render-runs.ts';
 import {
   changeWords,
+  comparisonNote,
   comparisonWords,
   figureWords,
   probabilityWords,
@@ -72,6 +73,18 @@ describe('comparisonWords', () => {
     expect(sentenceOn(0, 0, 400)).toBe(
       'no difference: 0 points (-0.9 to +0.9) on 400 rows; 0 rows that passed before fail now',
     );
+  });
+
+  it('explains p where there is one, and p_holm where several scorers are tested', () => {
+    const scorers = compareScores([[new Map([['exact', false]]), new Map([['exact', true]])]]);
+    const brackets = 'Passed or a higher number counts as better, and + is better; 95 % intervals in brackets.';
+    expect(comparisonNote([{ scorers }])).toBe(
+      `${brackets} p: exact McNemar test, for numbers the sign test. From 0.05 on the difference could be chance.`,
+    );
+    expect(comparisonNote([{ scorers: [{ ...scorers[0]!, p_holm: 1 }] }])).toContain(
+      'the sign test; p_holm is corrected for several scorers.',
+    );
+    expect(comparisonNote([{ scorers: [] }])).toBe(brackets);
   });
 
   it('has no points for numbers, and no numbers for labels', () => {

@@ -186,8 +186,8 @@ const cases: Case[] = [
     args: { name: 'Both', from_queue: { queue_id }, dry_run: true },
     facts: [
       [
-        /^Dry run: nothing was stored\. There are 12 rows with the columns question, answer\. The first 3:\nquestion\tanswer\n/,
-        /"row_count":12,"columns":\["question","answer"\],"dry_run":true,"rows":\[\{"question":/,
+        /^Dry run: nothing was stored\. There are 12 rows with the columns question, answer\. The newest version of this name is 0; it stays\. The first 3:\nquestion\tanswer\n/,
+        /"row_count":12,"columns":\["question","answer"\],"previous_version":0,"dry_run":true,"rows":\[\{"question":/,
       ],
     ],
   },

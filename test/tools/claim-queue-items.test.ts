@@ -127,6 +127,19 @@ describe('claim_queue_items', () => {
     expect(callsOf(await embedded.bob.call('claim_queue_items', { queue_id }))).toEqual(['call-0']);
   });
 
+  it('refuses, also in a dry run, to assign items to somebody who cannot claim them', async () => {
+    const { queue_id, ids } = await createQueue(embedded, calls);
+    const items = [
+      { item_id: ids[0], assignees: ['bbo'] },
+      { item_id: ids[1], assignees: ['bob'] },
+    ];
+    const preview = await embedded.ada.call('update_queue_items', { queue_id, items, dry_run: true });
+    expect(preview.counts).toEqual({ refused: 1, would_send: 1 });
+    expect(preview.text).toContain('that could claim items; its accounts are ada, bob');
+    const written = await embedded.ada.call('update_queue_items', { queue_id, items });
+    expect(written.counts).toEqual({ refused: 1, done: 1 });
+  });
+
   it('claims items by their judgements', async () => {
     const { queue_id, ids } = await createQueue(embedded, calls);
     const items = [{ item_id: ids[2], judgements: { score: 5 } }];
@@ -182,8 +195,10 @@ describe('claim_queue_items at a service without claims', () => {
   it('says of items that they cannot be assigned there, and changes nothing of them', async () => {
     const { queue_id, ids } = await createQueue(recorded, calls);
     const items = [{ item_id: ids[0], assignees: ['bob'], judgements: { helpful: true } }];
-    const { error } = await recorded.ada.call('update_queue_items', { queue_id, items });
-    expect(error).toMatchObject({ code: 'unsupported' });
+    for (const dry_run of [true, false]) {
+      const { error } = await recorded.ada.call('update_queue_items', { queue_id, items, dry_run });
+      expect(error).toMatchObject({ code: 'unsupported' });
+    }
     const { items: shown } = await recorded.ada.call('query_queue_items', { queue_id, include_judgements: true });
     expect(shown.some((item: object) => 'judgements' in item)).toBe(false);
   });

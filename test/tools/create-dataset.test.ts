@@ -47,6 +47,25 @@ describe.each(services)('create_dataset on $name', (service) => {
     expect((await ada.call('list_objects', { kind: 'dataset', name })).objects).toEqual([]);
   });
 
+  it('says, also in a dry run, which version of a name stays', async () => {
+    const name = newName();
+    const { dataset_ref } = await ada.call('create_dataset', { name, rows: [{ a: 1 }] });
+    const rows = [{ a: 2 }];
+    expect(await ada.call('create_dataset', { name, rows, dry_run: true })).toMatchObject({
+      previous_version: 0,
+      text: expect.stringContaining(
+        'There are 1 row with the columns a. The newest version of this name is 0; it stays. The first 1:',
+      ),
+    });
+    const second = await ada.call('create_dataset', { name, rows });
+    expect(second).toMatchObject({
+      existed: false,
+      previous_version: 0,
+      text: `Stored: ${second.dataset_ref}, 1 row with the columns a. It is a new version after version 0, which stays.`,
+    });
+    expect(second.dataset_ref).not.toBe(dataset_ref);
+  });
+
   it('takes the judgement of the annotator whom the filter names, and warns where annotators differ', async () => {
     const { queue_id, ids } = await createQueue(service, ['call-0', 'call-1']);
     await judge(ada, queue_id, ids, [false, true]);

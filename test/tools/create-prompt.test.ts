@@ -22,10 +22,31 @@ describe.each(services)('create_prompt on $name', ({ ada }) => {
       variables: ['customer', 'question'],
     });
     const again = await ada.call('create_prompt', prompt);
-    expect(again).toMatchObject({ prompt_ref: created.prompt_ref, existed: true });
+    expect(again).toMatchObject({
+      prompt_ref: created.prompt_ref,
+      existed: true,
+      previous_version: 0,
+      text: `Existed already: ${created.prompt_ref}. No version was added. Placeholders: customer, question.`,
+    });
     expect(
       (await ada.call('list_objects', { kind: 'prompt', name: 'kind_answer', versions: true })).objects,
     ).toHaveLength(1);
+  });
+
+  it('says which version stays where other content gets the name', async () => {
+    const first = await ada.call('create_prompt', { name: 'versions', text: 'One' });
+    expect(first).not.toHaveProperty('previous_version');
+    const second = await ada.call('create_prompt', { name: 'versions', text: 'Two' });
+    expect(second).toMatchObject({
+      existed: false,
+      previous_version: 0,
+      text: `Stored: ${second.prompt_ref}. It is a new version after version 0, which stays. It has no placeholders.`,
+    });
+    expect(await ada.call('create_prompt', { name: 'versions', text: 'One' })).toMatchObject({
+      prompt_ref: first.prompt_ref,
+      existed: true,
+      previous_version: 1,
+    });
   });
 
   it('stores a text as a message of the user', async () => {

@@ -33,6 +33,9 @@ describe.each(services)('create_scorer on $name', ({ ada, name: service }) => {
     const again = await ada.call('create_scorer', { name, ...definition, description: 'Right?' });
     expect(again).toMatchObject({ scorer_ref: created.scorer_ref, existed: true });
     expect(again.text).toMatch(/^Existed already: /);
+    const other = await ada.call('create_scorer', { name, ...definition, description: 'Wrong?' });
+    expect(other).toMatchObject({ existed: false, previous_version: 0 });
+    expect(other.text).toContain(`Stored: ${other.scorer_ref}. It is a new version after version 0, which stays.`);
   });
 
   it('stores a judge with its model, in the form of the public service', async () => {

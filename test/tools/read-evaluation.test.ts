@@ -210,6 +210,27 @@ describe('read_evaluation', () => {
     expect(text).toContain('Oslo it is…[+275 characters]');
   });
 
+  it('shows the part in which the outputs of the rows differ, where they are cut off', async () => {
+    const dataset = `weave:///${projectId}/object/d:${'d'.repeat(43)}`;
+    const { evaluation_ref } = await post('evaluations', { name: 'Long outputs', dataset });
+    const trials = ['Oslo', 'Rome'].map((question) => ({
+      inputs: { question },
+      output: `${'so '.repeat(100)}${question} it is`,
+      scores: { exact: false },
+    }));
+    const { rows, text } = await call('read_evaluation', {
+      run_ids: [
+        await recordRun(evaluation_ref, model, [...trials, { inputs: { question: 'none' }, output: 7, scores: {} }]),
+      ],
+    });
+    expect(rows.map(({ output }: { output: unknown }) => output).sort()).toEqual([
+      7,
+      'so so so so …so so so so Oslo it is…[+275 characters]',
+      'so so so so …so so so so Rome it is…[+275 characters]',
+    ]);
+    expect(text).toContain('so so so so …so so so so Oslo it is');
+  });
+
   it('compares the two newest finished runs of an evaluation by its name', async () => {
     const { runs, comparisons } = await call('read_evaluation', { evaluation: 'Quality', compare: true });
     expect(runs.map(({ run_id }: { run_id: string }) => run_id)).toEqual([before, after]);
@@ -473,6 +494,7 @@ describe('run_evaluation and read_evaluation on the embedded service', () => {
       other_rows: 7,
       scorers: [{ same: 3, verdict: 'no difference' }],
     });
+    expect(again.note).toMatch(/95 % intervals in brackets\. Rows that did not change are left out/);
   });
 
   it('name a run, and compare with it by its name until another run has it', async () => {

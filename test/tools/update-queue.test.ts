@@ -174,6 +174,20 @@ describe.each(services)('update_queue on $name', ({ ada, name: service }) => {
     }
   });
 
+  it('changes and removes nothing where an assignee cannot claim items, and says so in a dry run', async () => {
+    const { queue_id, ids } = await createQueue({ ada }, ['plain', 'failed']);
+    const change = { queue_id, remove_items: [ids[0]], assignees: ['bbo'] };
+    for (const dry_run of [true, false]) {
+      const { error } = await ada.call('update_queue', { ...change, dry_run });
+      expect(error.message).toContain(
+        service === 'the embedded service'
+          ? 'that could claim items; its accounts are ada, bob'
+          : 'Nothing was changed: this service keeps neither',
+      );
+    }
+    expect((await ada.call('query_queue_items', { queue_id })).items).toHaveLength(2);
+  });
+
   it('asks before it adds a field to a queue that is judged already, with the number of its items', async () => {
     const { queue_id, ids } = await createQueue({ ada }, ['plain', 'failed', 'newer']);
     await judge(ada, queue_id, ids, [true, false, undefined]);

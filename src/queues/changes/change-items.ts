@@ -30,7 +30,7 @@ import {
   rulesForChanges,
   type Update,
 } from './plan-updates.ts';
-import { serviceFailureOf, writeUpdates } from './write-updates.ts';
+import { checkAssignees, serviceFailureOf, writeUpdates } from './write-updates.ts';
 
 /** The change of one item, which is named by its id or by that of its call. */
 export type ListedChange = Change & { item_id?: string | undefined; call_id?: string | undefined };
@@ -101,6 +101,7 @@ export async function changeItems(
     return listed ? [...listed.keys()].flatMap((id) => byId.get(id) ?? []) : results;
   };
   if (isDryRun) {
+    await checkAssignees(updates, queue);
     const hint = describeOutcome(updates, target, queue, true);
     return { items, results: inOrder(updates.map(previewOf)), ...(hint !== undefined && { hint }) };
   }

@@ -107,11 +107,38 @@ function assignmentsOf(updates: readonly Update[]): { update: Update }[][] {
 
 /** Assigns items to the annotators of the first of them. */
 async function assignItems(entries: readonly { update: Update }[], queue: QueueAccess): Promise<void> {
-  const { service, project: project_id, id: queue_id } = queue;
   const { assignees = [] } = entries[0]!.update.change;
-  const item_ids = entries.map(({ update }) => update.item.id);
-  await service.call('assignQueueItems', { path: { queue_id }, body: { project_id, item_ids, assignees } });
+  await assign(
+    assignees,
+    entries.map(({ update }) => update.item.id),
+    queue,
+  );
   for (const { update } of entries) update.wrote = true;
+}
+
+/** Assigns items; with none of them, the service only checks who is named. */
+export async function assign(
+  assignees: string[],
+  item_ids: string[],
+  { service, project: project_id, id: queue_id }: QueueAccess,
+): Promise<void> {
+  await service.call('assignQueueItems', { path: { queue_id }, body: { project_id, item_ids, assignees } });
+}
+
+/**
+ * Gives updates that would assign items to somebody who cannot claim them the error of the service.
+ * @throws HeddleError if the service cannot assign items.
+ */
+export async function checkAssignees(updates: readonly Update[], queue: QueueAccess): Promise<void> {
+  for (const group of assignmentsOf(updates.filter(({ error }) => !error))) {
+    try {
+      await assign(group[0]!.update.change.assignees!, [], queue);
+    } catch (error) {
+      const failure = asServiceFailure(error, queue.service);
+      if (!itemErrors.has(failure.code)) throw failure;
+      for (const { update } of group) update.error = failure;
+    }
+  }
 }
 
 type FeedbackEntry = { update: Update; feedback: Update['feedback'][number] };

@@ -77,14 +77,14 @@ const maxNoteChars = 1024;
 /**
  * Stores judgements and notes as those of their annotators, and scores as those of their scorers. A queue gets the fields that
  * the target or the judgements name. What is stored already is not stored again. Needs a write transaction.
- * @returns the number of judgements, notes and scores that were added, and the names of the fields that the queue got.
+ * @returns the number of judgements, notes and scores that were added, the names of the fields that the queue got, and whether it has none.
  * @throws HeddleError `invalid_arguments` for a value that does not fit a field that the queue has.
  */
 export async function addFeedback(
   transaction: Transaction,
   list: readonly NewFeedback[],
   target: FeedbackTarget,
-): Promise<{ added: number; newFields: string[] }> {
+): Promise<{ added: number; newFields: string[]; lacksFields: boolean }> {
   const { fields, newFields } = await ensureFields(transaction, list, target);
   const scorers = new Map<string, string>();
   const scorerOf = async (scorer: string): Promise<string> => {
@@ -129,7 +129,7 @@ export async function addFeedback(
     }
     added += await insertMissing(transaction, rows, target.projectId);
   }
-  return { added, newFields };
+  return { added, newFields, lacksFields: fields.size === 0 };
 }
 
 const callsPerBatch = 200;

@@ -80,6 +80,8 @@ export interface FileImportResult extends ImportResult {
   otherQueues?: string[];
   /** The names of the fields that a queue got which the project had before. */
   newFields?: string[];
+  /** True if the queue has no field to judge. */
+  lacksFields?: boolean;
 }
 
 const queueIdOrName = z
@@ -111,12 +113,13 @@ export async function importItems(
     await addSteps(transaction, steps, target.projectId);
     const result = await addItems(transaction, items, target);
     const known = await onKnownCalls(transaction, feedback, target);
-    const { added, newFields } = await addFeedback(transaction, known, target);
+    const { added, newFields, lacksFields } = await addFeedback(transaction, known, target);
     await completeJudged(transaction, states, known, target);
     return {
       ...result,
       ...(feedback.length > 0 && { feedback: added, unknownCalls: feedback.length - known.length }),
       ...(otherQueues ? { otherQueues } : newFields.length > 0 && { newFields }),
+      ...(lacksFields && { lacksFields }),
     };
   });
 }

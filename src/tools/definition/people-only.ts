@@ -30,27 +30,26 @@ interface Topic {
   words: readonly string[];
   /** Words of which one must be in it too, if there are any. */
   verbs?: readonly string[];
+  /** What the name of the called tool, or of a tool that does not exist, must match. */
+  tools?: RegExp;
   /** Returns how it is done. */
   advice: (call: PeopleOnlyCall, asked: ReadonlySet<string>) => string;
 }
 
+const fileWords = ['file', 'filename', 'path', 'csv', 'tsv', 'xlsx', 'excel', 'spreadsheet', 'jsonl'];
 const makingVerbs = ['add', 'create', 'new', 'invite', 'register', 'list', 'delete', 'remove'];
 
 const topics: readonly Topic[] = [
+  { words: ['import', 'upload', 'ingest'], advice: importAdvice },
   {
-    words: ['import', 'upload', 'ingest', 'file'],
+    words: [...fileWords, 'rows', 'row', 'records', 'data', 'url'],
+    tools: /^(add_queue_items|create_queue|create_dataset|create_prompt)$/,
     advice: importAdvice,
   },
   {
-    words: ['export', 'download', 'save'],
+    words: ['export', 'download', 'save', 'out', 'format', ...fileWords],
+    tools: /^(?!create_|run_inference)/,
     advice: (call, asked) => `No tool writes files: ${exportAdvice(call, asked)}`,
-  },
-  {
-    words: ['csv', 'tsv', 'xlsx', 'excel', 'spreadsheet', 'jsonl', 'path'],
-    advice: (call, asked) =>
-      /^(add|create)_/.test(call.tool ?? '')
-        ? importAdvice(call)
-        : `No tool writes files: ${exportAdvice(call, asked)}`,
   },
   {
     words: ['backup', 'backups', 'dump', 'snapshot', 'restore'],
@@ -60,12 +59,15 @@ const topics: readonly Topic[] = [
         : 'No tool and no command backs up this service: its operator does.',
   },
   {
-    words: ['user', 'users', 'member', 'members', 'annotator', 'reviewer'],
+    words: ['user', 'member', 'annotator', 'reviewer'],
     verbs: makingVerbs,
     advice: accountAdvice,
   },
   {
-    words: ['account', 'accounts', 'invite', 'invitation', 'permission', 'permissions', 'grant', 'revoke'],
+    words: [
+      ...['account', 'accounts', 'users', 'members', 'people', 'team', 'invite', 'invitation', 'share'],
+      ...['permission', 'permissions', 'grant', 'revoke'],
+    ],
     advice: accountAdvice,
   },
   {
@@ -74,11 +76,36 @@ const topics: readonly Topic[] = [
       `update_queue sets which accounts may claim the items of a queue, update_queue_items those of single items (assignees). No tool judges for other people: they do, for example on the board of ${boardCommand(call)}.`,
   },
   {
-    words: ['judgement', 'judgements', 'judgment', 'judgments', 'note', 'notes'],
-    verbs: ['delete', 'remove', 'clear', 'undo', 'withdraw', 'reset'],
-    advice: () =>
-      "update_queue_items takes back the caller's own judgements and notes: retract names the fields, note, or * for all. Nobody else's can be taken back.",
+    words: ['move', 'moved', 'merge'],
+    advice: moveAdvice,
   },
+  {
+    words: ['queue'],
+    tools: /^update_queue/,
+    advice: moveAdvice,
+  },
+  {
+    words: ['cancel', 'stop', 'abort', 'kill'],
+    tools: /run_evaluation|read_evaluation|calibrate_scorer|_run$|_evaluation$/,
+    advice: () =>
+      'No tool cancels a run: it ends when the user cancels the call of run_evaluation that waits for it, also one with run_id alone, or when it reaches its budget. Programs cancel it with POST /evaluations/cancel of the service of heddle.',
+  },
+  {
+    words: ['judgement', 'judgements', 'judgment', 'judgments', 'note', 'notes'],
+    verbs: ['delete', 'remove', 'clear', 'reset'],
+    advice: withdrawAdvice,
+  },
+  {
+    words: ['code', 'python', 'javascript', 'function', 'script'],
+    tools: /scorer/,
+    advice: () =>
+      'No scorer is code: one of the kind endpoint asks a program of the user, which the setting HEDDLE_SCORER_ENDPOINTS names.',
+  },
+  {
+    words: ['link', 'browser', 'board'],
+    advice: (call) => `No tool opens a browser: the user can run ${boardCommand(call)}.`,
+  },
+  { words: ['undo', 'revert', 'withdraw', 'retract'], advice: withdrawAdvice },
   {
     words: ['field', 'fields'],
     verbs: ['delete', 'remove', 'drop', 'clear', 'archive', 'hide', 'rename', 'change', 'update', 'edit', 'replace'],
@@ -89,12 +116,12 @@ const topics: readonly Topic[] = [
     words: ['delete', 'deleted', 'remove', 'removed', 'drop', 'purge', 'erase', 'destroy', 'archive', 'clear', 'reset'],
     advice: (call) => {
       const all = call.isEmbedded
-        ? `; the user can set all data aside with ${terminalCommand(['service reset'], serviceDataFlags, call)}`
-        : '; the user can on the pages of the service';
+        ? `programs can, with POST /calls/delete and POST /obj/delete of the service, and the user can set all data aside with ${terminalCommand(['service reset'], serviceDataFlags, call)}`
+        : 'the user can on the pages of the service';
       const queues = call.offersTool('update_queue')
         ? 'update_queue removes items and deletes queues'
         : `The user can delete a queue with ${terminalCommand(['queue delete', call.queueId ?? 'QUEUE'], queueFlags, call)}`;
-      return `${queues}. No tool deletes recorded calls or stored objects${all}.`;
+      return `${queues}. No tool deletes recorded calls or stored objects: ${all}.`;
     },
   },
   {
@@ -105,9 +132,13 @@ const topics: readonly Topic[] = [
         : 'No tool and no command copies projects of this service.',
   },
   {
-    words: ['price', 'prices', 'cost', 'costs'],
+    words: ['price', 'prices', 'pricing'],
+    advice: priceAdvice,
+  },
+  {
+    words: ['cost', 'costs'],
     verbs: [...makingVerbs, 'set', 'store', 'update', 'change'],
-    advice: (call) => `No tool stores prices: the user can run ${priceCommand('MODEL', call)}.`,
+    advice: priceAdvice,
   },
   {
     words: ['login', 'logout', 'authenticate', 'credentials', 'connect'],
@@ -117,13 +148,30 @@ const topics: readonly Topic[] = [
 ];
 
 function importAdvice(call: PeopleOnlyCall): string {
-  return `No tool reads files: the user can run ${terminalCommand(['import', 'FILE', '--queue', 'NAME'], queueFlags, call)}.`;
+  const kind = call.isEmbedded && /^create_(dataset|prompt)$/.exec(call.tool ?? '')?.[1];
+  const command = kind
+    ? terminalCommand([`service put-${kind}`, 'NAME', 'FILE'], [...serviceDataFlags, '--project'], call)
+    : terminalCommand(['import', 'FILE', '--queue', 'NAME'], queueFlags, call);
+  return `No tool reads files${kind ? '' : ' or records calls'}: the user can run ${command}.`;
+}
+
+function moveAdvice(): string {
+  return 'No tool moves items: add their calls to the other queue with add_queue_items, and take the items out of this one with remove_items of update_queue. Their judgements stay those of this queue.';
+}
+
+function withdrawAdvice(): string {
+  return "update_queue_items takes back the caller's own judgements and notes: retract names the fields, note, or * for all. Nobody else's can be taken back.";
+}
+
+function priceAdvice(call: PeopleOnlyCall): string {
+  return `No tool stores prices: the user can run ${priceCommand('MODEL', call)}.`;
 }
 
 function accountAdvice(call: PeopleOnlyCall): string {
+  const mayClaim = /^(create|update)_queue$/.test(call.tool ?? '') ? '; assignees names those who may claim items' : '';
   return call.isEmbedded
-    ? `No tool manages accounts: the user can run ${terminalCommand(['service add-user', 'NAME', 'PROJECT'], serviceDataFlags, call)}, and then ${terminalCommand(['service start'], serviceDataFlags, call)} for others to connect to.`
-    : 'No tool manages accounts: the operator of the service does, with `heddle service add-user` if it is one of heddle.';
+    ? `No tool manages accounts${mayClaim}: the user can run ${terminalCommand(['service add-user', 'NAME', 'PROJECT'], serviceDataFlags, call)}, or ${terminalCommand(['service invite', 'NAME', 'PROJECT'], serviceDataFlags, call)} for a link to the board, and then ${terminalCommand(['service start', '--board'], serviceDataFlags, call)} for others to connect to.`
+    : `No tool manages accounts${mayClaim}: the operator of the service does, with \`heddle service add-user\` if it is one of heddle.`;
 }
 
 function exportAdvice(call: PeopleOnlyCall, asked: ReadonlySet<string>): string {
@@ -162,8 +210,10 @@ export function adviceForPeople(names: readonly string[], call: PeopleOnlyCall):
   for (const name of names) {
     const words = wordsOf(shortName(name));
     const topic = topics.find(
-      ({ words: asked, verbs }) =>
-        asked.some((word) => words.has(word)) && (!verbs || verbs.some((verb) => words.has(verb))),
+      ({ words: asked, verbs, tools = /(?:)/ }) =>
+        asked.some((word) => words.has(word)) &&
+        (!verbs || verbs.some((verb) => words.has(verb))) &&
+        tools.test(call.tool ?? name),
     );
     if (topic) return topic.advice(call, words);
   }

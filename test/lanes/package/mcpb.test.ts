@@ -136,7 +136,7 @@ describe.skipIf(isBuiltin('node:sqlite'))('the MCP bundle on Node 20', () => {
     );
     expect(code).toBe(0);
     expect(stderr).toMatch(
-      /warn.* the embedded service cannot run node=20\S+ advice="Use Node 22.13 or later, or install the package/,
+      /warn.* the embedded service cannot run node=20\S+ advice="Use Node 22.13 or later, keep the data on PostgreSQL \(HEDDLE_DATABASE_URL\), or install the package/,
     );
   });
 
@@ -149,7 +149,9 @@ describe.skipIf(isBuiltin('node:sqlite'))('the MCP bundle on Node 20', () => {
     );
     expect(code).toBe(1);
     expect(stdout).toContain('failure  data file: This version of Node has no node:sqlite');
-    expect(stdout).toContain('Use Node 22.13 or later, or install the package');
+    expect(stdout).toContain(
+      'Use Node 22.13 or later, keep the data on PostgreSQL (HEDDLE_DATABASE_URL), or install the package',
+    );
   });
 
   it('starts without a warning when a base URL is set', async () => {

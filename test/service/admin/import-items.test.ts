@@ -61,9 +61,9 @@ describe('importItems', () => {
           items.map((item) => JSON.stringify(item)),
           { ...target, queueId },
         );
-      expect(await add('a', good, good)).toEqual({ added: 1, duplicates: 1, otherQueues: [] });
-      expect(await add('a', other)).toEqual({ added: 0, duplicates: 1 });
-      expect(await add('b', good)).toEqual({ added: 1, duplicates: 0, otherQueues: ['a'] });
+      expect(await add('a', good, good)).toEqual({ added: 1, duplicates: 1, lacksFields: true, otherQueues: [] });
+      expect(await add('a', other)).toEqual({ added: 0, duplicates: 1, lacksFields: true });
+      expect(await add('b', good)).toEqual({ added: 1, duplicates: 0, lacksFields: true, otherQueues: ['a'] });
       const [{ queues } = { queues: [] }] = await store.list('p/q');
       expect(queues).toEqual([
         { id: 'a', name: 'a', items: 1, states: { unstarted: 1 } },
@@ -88,7 +88,7 @@ describe('importItems into a deleted queue', () => {
     const service = await startTestService({ data });
     await service.send('DELETE', '/annotation_queues/imported?project_id=p/q', basic);
     expect((await service.query('imported', { project_id: 'p/q' })).body.items).toEqual([]);
-    expect(await add('after')).toEqual({ added: 1, duplicates: 0 });
+    expect(await add('after')).toEqual({ added: 1, duplicates: 0, lacksFields: true });
     expect((await service.query('imported', { project_id: 'p/q' })).body.items).toMatchObject([
       { call_id: 'before' },
       { call_id: 'after' },

@@ -86,7 +86,7 @@ function report(page: EvaluationResult, { formats, expected = '' }: EvaluationSt
     h('h2', {}, 'Scores'),
     charts.length === 0 ? h('p', { class: 'reference' }, 'There are no scores.') : charts,
     shared,
-    comparisons.length > 0 && h('p', { class: 'quiet-line' }, comparisonNote),
+    comparisons.length > 0 && h('p', { class: 'quiet-line' }, comparisonNote(comparisons)),
   ];
 }
 

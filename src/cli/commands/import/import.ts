@@ -130,6 +130,7 @@ async function importFile(command: Command, file: string, flags: ImportFlags): P
     unknownCalls = 0,
     otherQueues = [],
     newFields = [],
+    lacksFields = false,
   } = await withStore(command, (store) => store.importItems(lines, target)).finally(() => showProgress(''));
   const judged =
     feedback === undefined ? '' : `, ${pluralize(feedback, 'judgement')} or score${feedback === 1 ? '' : 's'}`;
@@ -148,6 +149,11 @@ async function importFile(command: Command, file: string, flags: ImportFlags): P
     );
   }
   explainFile(facts, unknownCalls);
+  if (lacksFields) {
+    invocation().stderr.write(
+      "The queue has no field to judge: the board asks for one, or import the file again with --field 'helpful:boolean'.\n",
+    );
+  }
   explainJudging(command, target);
 }
 
