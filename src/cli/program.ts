@@ -33,7 +33,7 @@ const commands: Record<string, () => Promise<(program: Command) => void>> = {
   evaluation: async () => (await import('./commands/evaluation/evaluation.ts')).addEvaluation,
   price: async () => (await import('./commands/price.ts')).addPrice,
   service: async () => (await import('./commands/service/service.ts')).addService,
-  queue: async () => (await import('./commands/queue/queue.ts')).addQueue,
+  queue: async () => (await import('./commands/queue.ts')).addQueue,
   demo: async () => (await import('./commands/demo/demo.ts')).addDemo,
   completion: async () => (await import('./commands/completion.ts')).addCompletion,
   [completeCommand]: async () => (await import('./commands/completion.ts')).addComplete,

@@ -13,7 +13,13 @@ import { requireQueue } from '../queues/require-queue.ts';
 import { readValues } from '../records/read-objects.ts';
 import { readScorersOf } from './evaluation-plan.ts';
 import { nameInReference } from './find-evaluation.ts';
-import { type CalibrationFigures, calibrationFigures, couldBeChance, judgeErrorsOf } from './judge-calibration.ts';
+import {
+  type CalibrationFigures,
+  calibrationFigures,
+  couldBeChance,
+  judgeErrorsOf,
+  shownKappa,
+} from './judge-calibration.ts';
 import type { JudgeStanding, JudgesOfRun } from './score-figures.ts';
 
 /** The class of the objects that hold what is known of a version of a judge. */
@@ -51,15 +57,11 @@ export async function storeCalibration(shown: Calibration, project_id: string, s
 
 /** Returns what a reader needs to know of a judge, like `κ 0.71 (0.58 to 0.82), n 84`. */
 export function judgeSentence(figures: CalibrationFigures): string {
-  const { n, kappa, kappa_interval, quadratic_weighted_kappa, quadratic_weighted_kappa_interval, no_kappa, percent } =
-    figures;
-  const [value, interval] =
-    quadratic_weighted_kappa === undefined
-      ? [kappa, kappa_interval]
-      : [quadratic_weighted_kappa, quadratic_weighted_kappa_interval];
-  if (value === undefined) return `${percent}% agree, κ undefined because ${no_kappa}, n ${n}`;
+  const { n, no_kappa, percent } = figures;
+  const { kind, kappa, interval } = shownKappa(figures);
+  if (kappa === undefined) return `${percent}% agree, κ undefined because ${no_kappa}, n ${n}`;
   const bounds = interval === undefined ? '' : ` (${interval.map((bound) => rounded(bound, 2)).join(' to ')})`;
-  return `${quadratic_weighted_kappa === undefined ? '' : 'quadratic-weighted '}κ ${rounded(value, 2)}${bounds}, n ${n}`;
+  return `${kind} ${rounded(kappa, 2)}${bounds}, n ${n}`;
 }
 
 /**

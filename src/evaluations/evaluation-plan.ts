@@ -11,7 +11,7 @@ import {
   parseScorer,
   type RunnableScorer,
 } from '../contract/scorers.ts';
-import { appendTo } from '../core/append-to.ts';
+import { groupBy } from '../core/append-to.ts';
 import { concurrently } from '../core/concurrently.ts';
 import { HeddleError } from '../core/errors.ts';
 import { ownMember } from '../core/json/member-at.ts';
@@ -138,10 +138,7 @@ async function readTable(
 /** Draws rows of a dataset, in their order; all of them if it has no more. Only the parts with drawn rows are read. */
 export async function drawRows(dataset: DatasetRows, { n, seed }: RowSample): Promise<DatasetRows> {
   if (n >= dataset.count) return dataset;
-  const parts = new Map<number, number[]>();
-  for (const place of drawPlaces(dataset.count, n, seed)) {
-    appendTo(parts, Math.floor(place / rowsPerRequest), place);
-  }
+  const parts = groupBy(drawPlaces(dataset.count, n, seed), (place) => Math.floor(place / rowsPerRequest));
   const drawn = await concurrently([...parts.values()], concurrentReads, async (places) => {
     const [first, last] = [places[0]!, places.at(-1)!];
     const found = await dataset.read(first, last + 1);

@@ -109,23 +109,20 @@ export function measureJudge(
 }
 
 /** Returns whether the agreement of a judge with people could be chance: the interval of kappa does not lie above 0. */
-export function couldBeChance({
-  quadratic_weighted_kappa,
-  kappa_interval,
-  quadratic_weighted_kappa_interval,
-}: Pick<
-  CalibrationFigures,
-  'quadratic_weighted_kappa' | 'kappa_interval' | 'quadratic_weighted_kappa_interval'
->): boolean {
-  const interval = quadratic_weighted_kappa === undefined ? kappa_interval : quadratic_weighted_kappa_interval;
+export function couldBeChance(figures: CalibrationFigures): boolean {
+  const { interval } = shownKappa(figures);
   return interval !== undefined && interval[0] <= 0;
 }
 
+/** Returns the kappa of a judge that counts, with its interval: the weighted one where there is one. */
+export function shownKappa({ kappa, kappa_interval, ...weighted }: CalibrationFigures) {
+  const { quadratic_weighted_kappa, quadratic_weighted_kappa_interval } = weighted;
+  if (quadratic_weighted_kappa === undefined) return { kind: 'κ', kappa, interval: kappa_interval };
+  return { kind: 'quadratic-weighted κ', kappa: quadratic_weighted_kappa, interval: quadratic_weighted_kappa_interval };
+}
+
 /** Returns the errors of a judge of yes and no, by which a rate can be corrected; undefined for any other judge. */
-export function judgeErrorsOf({
-  sensitivity,
-  specificity,
-}: Pick<CalibrationFigures, 'sensitivity' | 'specificity'>): JudgeErrors | undefined {
+export function judgeErrorsOf({ sensitivity, specificity }: CalibrationFigures): JudgeErrors | undefined {
   return (
     sensitivity &&
     specificity && {

@@ -121,11 +121,7 @@ export async function* readResultPages(
   }
 }
 
-function toResultRow({
-  row_digest,
-  raw_data_row,
-  evaluations,
-}: ResultOf<'queryEvaluationResults'>['rows'][number]): ResultRow {
+function toResultRow({ row_digest, raw_data_row, evaluations }: ResultsPage['rows'][number]): ResultRow {
   const runs = new Map<string, RowInRun>();
   for (const { evaluation_call_id, trials } of evaluations) {
     const [first] = trials;

@@ -14,7 +14,7 @@ export interface NumberFormats {
 const digits = 3;
 
 /** Writes numbers for terminals and models. */
-const plainFormats: NumberFormats = {
+export const plainFormats: NumberFormats = {
   number: (value) => String(Math.abs(value) < 1 ? Number(value.toPrecision(digits)) : rounded(value, digits)),
   percent: (share) => `${rounded(100 * share, 2)}%`,
 };

@@ -199,27 +199,14 @@ type SummarizedRun = Pick<
 >;
 
 /** Returns the figures of a run from the statistics that the service has computed. */
-export function summarizedFigures(
-  {
-    trial_count,
-    error_count,
-    predict_total_tokens,
-    predict_total_cost,
-    judge_total_tokens,
-    judge_total_cost,
-    unpriced_models,
-    scorer_stats,
-    row_count,
-  }: SummarizedRun,
-  judges: JudgesOfRun = new Map(),
-): RunFigures {
-  const scorers = scorer_stats.flatMap(({ scorer_key, path, ...stats }): ScorerFigures[] => {
+export function summarizedFigures(run: SummarizedRun, judges: JudgesOfRun = new Map()): RunFigures {
+  const scorers = run.scorer_stats.flatMap(({ scorer_key, path, ...stats }): ScorerFigures[] => {
     const n = stats.pass_known_count || stats.numeric_count || 0;
     const errors = stats.error_count ?? 0;
     // Texts have no figure here.
     if (n === 0 && errors === 0) return [];
     // The statistics do not tell which trials are of one row.
-    const isIndependent = row_count === trial_count;
+    const isIndependent = run.row_count === run.trial_count;
     const rate = typeof stats.pass_rate === 'number' && stats.pass_known_count ? stats.pass_rate : undefined;
     const shown = shownBy(
       judges.get(scorer_key),
@@ -241,28 +228,21 @@ export function summarizedFigures(
     ];
   });
   return roundedFigures({
-    predictions: trial_count,
-    errors: error_count,
-    tokens: predict_total_tokens,
-    cost: predict_total_cost,
-    judge_tokens: judge_total_tokens,
-    judge_cost: judge_total_cost,
-    unpriced_models,
+    predictions: run.trial_count,
+    errors: run.error_count,
+    tokens: run.predict_total_tokens,
+    cost: run.predict_total_cost,
+    judge_tokens: run.judge_total_tokens,
+    judge_cost: run.judge_total_cost,
+    unpriced_models: run.unpriced_models,
     scorers,
   });
 }
 
-interface Totals {
-  predictions: number;
-  errors: number | null | undefined;
-  tokens: number | null | undefined;
-  cost: number | null | undefined;
-  judge_tokens: number | null | undefined;
-  judge_cost: number | null | undefined;
-  unpriced_models: readonly string[] | null | undefined;
-  latency_seconds?: number | undefined;
-  scorers: ScorerFigures[];
-}
+/** The figures of a run before they are rounded, where those that are unknown may be null. */
+type Totals = Pick<RunFigures, 'predictions' | 'scorers'> & {
+  [Name in keyof Omit<RunFigures, 'predictions' | 'scorers'>]: RunFigures[Name] | null;
+};
 
 /** Rounds the figures of a run and leaves out those that are unknown. */
 function roundedFigures({ predictions, errors, latency_seconds, scorers, ...used }: Totals): RunFigures {
@@ -277,7 +257,7 @@ function roundedFigures({ predictions, errors, latency_seconds, scorers, ...used
     ...(typeof judge_tokens === 'number' && { judge_tokens }),
     ...(typeof judge_cost === 'number' && { judge_cost: Number(judge_cost.toPrecision(6)) }),
     ...(isPartial && { unpriced_models: [...unpriced_models] }),
-    ...(latency_seconds !== undefined && { latency_seconds: rounded(latency_seconds, 3) }),
+    ...(typeof latency_seconds === 'number' && { latency_seconds: rounded(latency_seconds, 3) }),
     scorers: scorers.slice(0, maxScorers),
   };
 }

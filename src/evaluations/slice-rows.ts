@@ -1,5 +1,5 @@
 import * as z from 'zod';
-import { appendTo } from '../core/append-to.ts';
+import { groupBy } from '../core/append-to.ts';
 import { invalidArgument } from '../core/errors.ts';
 import { cutValue } from '../text/call-values.ts';
 import { nearestSentence, shortName } from '../text/names.ts';
@@ -33,8 +33,7 @@ export async function sliceRows(
   pause: () => Promise<void>,
 ): Promise<{ slices: Slice[]; others: number }> {
   if (rows.length > 0) requireColumn('slice_by', column, rowColumnsOf(rows));
-  const byValue = new Map<string, ResultRow[]>();
-  for (const row of rows) appendTo(byValue, classOf(columnValue(row, column)) ?? '', row);
+  const byValue = groupBy(rows, (row) => classOf(columnValue(row, column)) ?? '');
   const largest = [...byValue].sort(([a, first], [b, second]) => second.length - first.length || (a < b ? -1 : 1));
   const slices: Slice[] = [];
   for (const [value, found] of largest.slice(0, maxSlices)) {

@@ -1,5 +1,5 @@
 import * as z from 'zod';
-import { appendTo } from '../core/append-to.ts';
+import { groupBy } from '../core/append-to.ts';
 import { canonicalJson } from '../core/json/canonical-json.ts';
 import { countEach } from '../core/statistics/count-each.ts';
 import { rounded } from '../core/statistics/rounded.ts';
@@ -38,10 +38,8 @@ export function findDisagreements(
 ): Disagreements {
   const texts = new Set(fields.filter(isFreeText).map(({ name }) => name));
   const settledPlaces = new Set(gold.map(placeOf));
-  const judgedByField = new Map<string, JudgedItem[]>();
-  for (const each of judged) {
-    if (!texts.has(each.judgement.field)) appendTo(judgedByField, each.judgement.field, each);
-  }
+  const compared = judged.filter(({ judgement }) => !texts.has(judgement.field));
+  const judgedByField = groupBy(compared, ({ judgement }) => judgement.field);
   const found = [...judgedByField.values()].flatMap(disagreementsInField);
   const open = found.filter(({ place }) => !settledPlaces.has(place)).sort((a, b) => b.shown.share - a.shown.share);
   return { open: open.map(({ shown }) => shown), settled: found.length - open.length };
@@ -59,8 +57,7 @@ interface Found {
 function disagreementsInField(judged: readonly JudgedItem[]): Found[] {
   const numbers = judged.map(({ judgement }) => judgement.value).filter((value) => typeof value === 'number');
   const range = numbers.length === judged.length ? rangeOf(numbers) : undefined;
-  const byPlace = new Map<string, JudgedItem[]>();
-  for (const each of judged) appendTo(byPlace, placeOf(each.judgement), each);
+  const byPlace = groupBy(judged, ({ judgement }) => placeOf(judgement));
   return [...byPlace].flatMap(([place, given]) => {
     const judgements = given.map(({ judgement }) => judgement);
     const uses = countEach(judgements.map(({ value }) => canonicalJson(value)));

@@ -1,4 +1,4 @@
-import { appendTo } from '../core/append-to.ts';
+import { groupBy } from '../core/append-to.ts';
 import { type Disagreement, findDisagreements } from './disagreements.ts';
 import type { Disputes, ItemPage, ItemPageRequest } from './item-pages.ts';
 import { judgementCondition } from './items-filter.ts';
@@ -25,9 +25,8 @@ export async function readDisputedPage(
   const differing = items.filter(({ call_id }) => differs(call_id));
   const fields = await readQueueFields(queue.id, queue.project, queue.service);
   const { open } = findDisagreements(judgedItems(items, judgements), goldOf(feedback), fields);
-  const disagreements = new Map<string, Disagreement[]>();
   const inField = given.field === undefined ? open : open.filter(({ field }) => field === given.field);
-  for (const each of inField) appendTo(disagreements, each.item_id, each);
+  const disagreements = groupBy(inField, ({ item_id }) => item_id);
   const itemsById = new Map(differing.map((item) => [item.id, item]));
   const all = [...disagreements].filter(([id]) => itemsById.has(id));
   const disputed = all.slice(offset, offset + limit);

@@ -1,5 +1,5 @@
 import type { StoredFeedback } from '../contract/feedback.ts';
-import { appendTo } from '../core/append-to.ts';
+import { groupBy } from '../core/append-to.ts';
 import { cell, memberPair } from '../text/compact-table.ts';
 import { hasValue, type ItemsFilter, isByNamed } from './items-filter.ts';
 import { byCall, goldOf, type Judgement, judgementsOf, latestJudgements, notesOf } from './judgements.ts';
@@ -86,8 +86,7 @@ function byAnnotator<Entry extends { annotator: string }, Value>(
   list: readonly Entry[],
   read: (entries: Entry[]) => Value,
 ): Record<string, Value> {
-  const groups = new Map<string, Entry[]>();
-  for (const entry of list) appendTo(groups, entry.annotator, entry);
+  const groups = groupBy(list, ({ annotator }) => annotator);
   const sorted = [...groups].sort(([a], [b]) => (a < b ? -1 : 1));
   return Object.fromEntries(sorted.map(([name, entries]) => [name, read(entries)]));
 }

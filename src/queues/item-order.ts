@@ -1,6 +1,6 @@
 import type { QueueItem } from '../contract/queue-items.ts';
 import type { SortKey } from '../contract/sort-keys.ts';
-import { appendTo } from '../core/append-to.ts';
+import { groupBy } from '../core/append-to.ts';
 import { canonicalJson } from '../core/json/canonical-json.ts';
 import { ownMember } from '../core/json/member-at.ts';
 import { countEach } from '../core/statistics/count-each.ts';
@@ -43,22 +43,16 @@ export function sortItems(
 function disagreementsOf(judgements: readonly Judgement[]): Map<string, number> {
   const latest = latestJudgements(judgements);
   const ranges = new Map<string, number>();
-  for (const [field, given] of byField(latest)) ranges.set(field, rangeOfValues(given));
+  for (const [field, given] of groupBy(latest, ({ field }) => field)) ranges.set(field, rangeOfValues(given));
   const found = new Map<string, number>();
   for (const [callId, ofCall] of byCall(latest)) {
-    const shares = [...byField(ofCall)].map(([field, given]) => {
+    const shares = [...groupBy(ofCall, ({ field }) => field)].map(([field, given]) => {
       const range = ranges.get(field)!;
       return Number.isNaN(range) ? shareOfDifferingPairs(given) : rangeOfValues(given) / (range || 1);
     });
     found.set(callId, Math.max(...shares));
   }
   return found;
-}
-
-function byField(judgements: readonly Judgement[]): Map<string, Judgement[]> {
-  const groups = new Map<string, Judgement[]>();
-  for (const judgement of judgements) appendTo(groups, judgement.field, judgement);
-  return groups;
 }
 
 /** Returns the difference of the largest and the smallest number; NaN if not all values are numbers. */

@@ -1,7 +1,7 @@
 import { goldFeedbackType, judgementTypes, type StoredFeedback } from '../contract/feedback.ts';
 import { type AnnotatorName, annotatorOf } from '../contract/judgement-test.ts';
 import { callIdOf, callReference } from '../contract/references.ts';
-import { appendTo } from '../core/append-to.ts';
+import { groupBy } from '../core/append-to.ts';
 import { readPages } from '../records/read-pages.ts';
 import type { QueueAccess } from './queue-access.ts';
 
@@ -132,9 +132,7 @@ function authorship({ id, weave_ref, wb_user_id, creator, created_at }: StoredFe
 
 /** Groups what was given on recorded calls by the calls, in the given order. */
 export function byCall<T extends { call_id: string }>(list: readonly T[]): Map<string, T[]> {
-  const groups = new Map<string, T[]>();
-  for (const entry of list) appendTo(groups, entry.call_id, entry);
-  return groups;
+  return groupBy(list, ({ call_id }) => call_id);
 }
 
 /** Returns the judgement that counts for each annotator, field and call: the latest. */

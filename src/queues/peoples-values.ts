@@ -1,7 +1,6 @@
 import type { StoredFeedback } from '../contract/feedback.ts';
-import { appendTo } from '../core/append-to.ts';
 import { majorityOf } from './dataset-rows.ts';
-import { goldOf, type Judgement, judgementsOf, latestJudgements } from './judgements.ts';
+import { byCall, goldOf, type Judgement, judgementsOf, latestJudgements } from './judgements.ts';
 import type { QueueAccess } from './queue-access.ts';
 import { requireAnnotators } from './require-annotators.ts';
 
@@ -44,12 +43,9 @@ export function peoplesValues(
   if (expected !== 'gold') {
     const isVoting = expected === 'majority';
     const [name] = isVoting ? [] : requireAnnotators([expected], people, 'expected', queue, noPerson);
-    const byCall = new Map<string, Judgement[]>();
-    for (const judgement of people) {
-      if (isVoting || judgement.annotator === name) appendTo(byCall, judgement.call_id, judgement);
-    }
+    const voters = people.filter(({ annotator }) => isVoting || annotator === name);
     const settled = new Set(gold.map(({ call_id }) => call_id));
-    for (const [callId, given] of byCall) {
+    for (const [callId, given] of byCall(voters)) {
       const winners = majorityOf(given);
       if (winners.length > 0) values.set(callId, sharedValue(winners));
       else if (!settled.has(callId)) undecided += 1;

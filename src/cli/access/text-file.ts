@@ -53,14 +53,9 @@ export async function* readText(file: string): AsyncGenerator<string> {
 }
 
 /**
- * Reads the lines of a file, or of stdin for `-`, without their ends: line feed, carriage return, or both.
- * @throws HeddleError as {@link readText} does, and for a line that is too large.
+ * Splits text into lines, without their ends: line feed, carriage return, or both.
+ * @throws HeddleError `invalid_arguments` for a line that is too large.
  */
-export async function* readFileLines(file: string): AsyncGenerator<string> {
-  yield* splitLines(readText(file), file);
-}
-
-/** Splits text into lines. @throws HeddleError `invalid_arguments` for a line that is too large. */
 export async function* splitLines(text: AsyncIterable<string>, file: string): AsyncGenerator<string> {
   let parts: string[] = [];
   let bytes = 0;

@@ -34,11 +34,8 @@ const wrongUse: readonly string[] = ['invalid_arguments', 'not_found'];
 
 /** A failure of a command whose exit code 1 has a meaning of its own: that results are below a threshold. */
 export class FailedWork extends Error {
-  override readonly cause: unknown;
-
   constructor(cause: unknown) {
-    super('The command could not do its work.');
-    this.cause = cause;
+    super('The command could not do its work.', { cause });
   }
 }
 

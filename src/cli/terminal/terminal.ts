@@ -21,16 +21,14 @@ export function resultWidth(): number {
 }
 
 /** Styles a text if the output shows colors: a terminal, unless NO_COLOR is set. See https://no-color.org. */
-export function paint(style: Style, text: string, output: TerminalSide = invocation().stdout): string {
+export function paint(style: Style, text: string): string {
   // The check of Node itself does not exist in every version that heddle supports.
-  return showsColors(output) ? styleText(style, text, { validateStream: false }) : text;
+  return showsColors(invocation().stdout) ? styleText(style, text, { validateStream: false }) : text;
 }
 
 /** Returns whether an output shows colors. */
-export function showsColors(
-  { isTTY }: TerminalSide,
-  { NO_COLOR, FORCE_COLOR, TERM } = invocation().environment,
-): boolean {
+export function showsColors({ isTTY }: TerminalSide): boolean {
+  const { NO_COLOR, FORCE_COLOR, TERM } = invocation().environment;
   if (NO_COLOR) return false;
   if (FORCE_COLOR !== undefined && FORCE_COLOR !== '') return FORCE_COLOR !== '0';
   return isTTY === true && TERM !== 'dumb';

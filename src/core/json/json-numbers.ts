@@ -32,13 +32,9 @@ export class InexactNumberError extends SyntaxError {
 export function parseExactJson(json: string): unknown {
   const { hasLargeNumber } = checkJsonLimits(json);
   const value = parseCheckedJson(json);
-  if (hasLargeNumber) checkNumbers(json, value);
-  return value;
-}
-
-function checkNumbers(json: string, value: unknown): void {
-  const faults = inexactNumbers(json);
+  const faults = hasLargeNumber ? inexactNumbers(json) : [];
   if (faults.length > 0) throw new InexactNumberError(value, faults);
+  return value;
 }
 
 function inexactNumbers(json: string): ErrorDetail[] {

@@ -2,16 +2,6 @@ import { countEach } from './count-each.ts';
 import { type ClassPair, cohensKappa, type Kappa, weightedKappa } from './kappa.ts';
 import { rounded } from './rounded.ts';
 
-/** Returns the number of items that both annotators put into the same class. */
-export function countAgreed(pairs: readonly ClassPair[]): number {
-  return pairs.filter(([first, second]) => first === second).length;
-}
-
-/** Returns the percentage (0–100) of items on which the annotators agree; undefined without items. */
-export function percentAgreement(pairs: readonly ClassPair[]): number | undefined {
-  return pairs.length === 0 ? undefined : (100 * countAgreed(pairs)) / pairs.length;
-}
-
 /** The agreement of two annotators on some items, as results show it. */
 export interface AgreementFigures extends Pick<ConfusionTable, 'classes'> {
   /** Percentage of the items on which they agree, to one digit. */
@@ -35,9 +25,10 @@ export interface AgreementFigures extends Pick<ConfusionTable, 'classes'> {
  */
 export function agreementFigures(pairs: readonly ClassPair[], maxClasses: number, noKappa: string): AgreementFigures {
   const found = cohensKappa(pairs);
+  const agreed = pairs.filter(([first, second]) => first === second);
   const { classes, counts, otherClasses } = confusionTable(pairs, maxClasses);
   return {
-    percent: rounded(percentAgreement(pairs)!, 1),
+    percent: rounded((100 * agreed.length) / pairs.length, 1),
     ...(found ? roundedKappa(found) : { no_kappa: pairs.length < 2 ? 'one item is too few' : noKappa }),
     classes,
     confusion: counts,

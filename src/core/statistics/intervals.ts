@@ -10,7 +10,7 @@ export interface RowTotal {
 }
 
 /** Deviation, in standard errors, that chance exceeds in 5 % of all cases, to both sides together. */
-const z95 = 1.959963984540054;
+export const z95 = 1.959963984540054;
 /** Deviation that chance exceeds in 20 % of all cases, to one side: a difference is to be noticed in the other 80 %. */
 const z80 = 0.8416212335729143;
 

@@ -1,4 +1,5 @@
 import { countEach } from './count-each.ts';
+import { z95 } from './intervals.ts';
 
 /** The classes that two annotators gave to one item: the first annotator's, then the second's. */
 export type ClassPair = readonly [string, string];
@@ -57,9 +58,6 @@ export function sumsOf(numbers: readonly number[]): { sum: number; ofSquares: nu
   return { sum, ofSquares };
 }
 
-/** The half width of a 95 % interval, in standard errors. */
-const errorsOfInterval = 1.959964;
-
 /** Calculates kappa, with the standard error of Fleiss, Cohen and Everitt (1969) for large samples. */
 function kappaOf(distances: readonly Distances[]): Kappa | undefined {
   const n = distances.length;
@@ -73,6 +71,6 @@ function kappaOf(distances: readonly Distances[]): Kappa | undefined {
   }, 0);
   const variance = Math.max(0, squares / n - (observed / n) ** 2) / (n * (byChance / n ** 2) ** 2);
   if (variance < 1e-12) return { kappa };
-  const half = errorsOfInterval * Math.sqrt(variance);
+  const half = z95 * Math.sqrt(variance);
   return { kappa, interval: [Math.max(-1, kappa - half), Math.min(1, kappa + half)] };
 }

@@ -27,7 +27,8 @@ export async function resolveCredentials(
   const given: Credentials = { username, password, token, sources };
   const kind = storeOf(ownMember(readProfiles(folders), values.profile));
   if (baseUrl === undefined || (password && token)) return given;
-  if (kind === undefined) return weave ? { ...given, problem: missingApiKey(baseUrl) } : given;
+  if (kind === undefined)
+    return weave ? { ...given, problem: missing(`There is no API key for ${baseUrl}.`, apiKeyHint) } : given;
   try {
     const records = await openSecretStore(kind).read(values.profile);
     const record = ownMember(records, baseUrl);
@@ -71,18 +72,11 @@ function addStored(given: Credentials, record: SecretRecord, source: Source): Cr
   return credentials;
 }
 
-function missingApiKey(baseUrl: string): HeddleError {
-  return new HeddleError({
-    code: 'credentials_missing',
-    message: `There is no API key for ${baseUrl}.`,
-    hint: 'Ask the user to set WANDB_API_KEY for this server, or run `heddle login` in a terminal, and then call again.',
-  });
-}
+const apiKeyHint =
+  'Ask the user to set WANDB_API_KEY for this server, or run `heddle login` in a terminal, and then call again.';
+const loginHint =
+  'Ask the user to run `heddle login` in a terminal, or set HEDDLE_USERNAME, HEDDLE_PASSWORD and HEDDLE_TOKEN, then call again.';
 
-function missing(message: string): HeddleError {
-  return new HeddleError({
-    code: 'credentials_missing',
-    message,
-    hint: 'Ask the user to run `heddle login` in a terminal, or set HEDDLE_USERNAME, HEDDLE_PASSWORD and HEDDLE_TOKEN, then call again.',
-  });
+function missing(message: string, hint = loginHint): HeddleError {
+  return new HeddleError({ code: 'credentials_missing', message, hint });
 }

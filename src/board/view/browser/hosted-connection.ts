@@ -1,4 +1,4 @@
-import { type Arguments, type Host, type HostEvents, ToolFailure, type ToolResult } from '../shared/host.ts';
+import { type Arguments, type Host, type HostEvents, postJson, ToolFailure, type ToolResult } from '../shared/host.ts';
 
 /** Time between two questions whether the person is still logged in, in milliseconds. */
 const checkMs = 30_000;
@@ -72,11 +72,7 @@ export class HostedConnection {
   }
 
   async #send<Answer>(path: string, body: object): Promise<Answer> {
-    const response = await fetch(path + location.search, {
-      method: 'POST',
-      headers: { 'content-type': 'application/json' },
-      body: JSON.stringify(body),
-    }).catch(() => {
+    const response = await postJson(path + location.search, body).catch(() => {
       throw new ToolFailure('network', '');
     });
     if (response.ok) return response.json();

@@ -4,6 +4,7 @@ import { annotatorLabel } from '../review/item-card.ts';
 import type { Board } from '../review/review-board.ts';
 import { describeFailure } from '../shared/describe-error.ts';
 import { scrollable } from '../shared/labels.ts';
+import { countsTable } from './queue-table.ts';
 
 /** The people who have judged, or a sentence instead of them. */
 interface ProgressState {
@@ -56,18 +57,7 @@ function tableOf({ rows, others }: SummaryTable, { state: { formats, page } }: B
     ]),
   );
   return [
-    h('table', { class: 'queues' }, [
-      h(
-        'thead',
-        {},
-        h(
-          'tr',
-          {},
-          names.map((name) => h('th', { class: 'names', scope: 'col' }, name)),
-        ),
-      ),
-      h('tbody', {}, lines),
-    ]),
+    countsTable(names, lines),
     others && h('p', {}, `And ${formats.number(others.rows)} more.`),
     h(
       'p',

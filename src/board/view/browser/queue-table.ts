@@ -53,6 +53,11 @@ export function queueTable(board: Board, queues: readonly QueueSummary[]): Compo
       h('td', {}, count(total)),
     ),
   );
-  const names = ['Queue', 'To do', 'Items'].map((name) => h('th', { class: 'names', scope: 'col' }, name));
-  return h('table', { class: 'queues' }, h('thead', {}, h('tr', {}, names)), h('tbody', {}, rows));
+  return countsTable(['Queue', 'To do', 'Items'], rows);
+}
+
+/** Draws a table with the names of its columns. */
+export function countsTable(names: readonly string[], rows: readonly ComponentChild[]): ComponentChild {
+  const heads = names.map((name) => h('th', { class: 'names', scope: 'col' }, name));
+  return h('table', { class: 'queues' }, h('thead', {}, h('tr', {}, heads)), h('tbody', {}, rows));
 }

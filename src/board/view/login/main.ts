@@ -1,3 +1,5 @@
+import { postJson } from '../shared/host.ts';
+
 /** Sentences for what the server says with the address of this page. */
 const failures = new Map([
   ['expired', 'The login took longer than ten minutes, or was begun in another browser. Begin again.'],
@@ -18,11 +20,7 @@ function say(message: string): void {
 /** Sends a request to the server of this page, and returns its answer; undefined after a refusal, which the page then shows. */
 async function send(path: string, body: object): Promise<Record<string, unknown> | undefined> {
   try {
-    const response = await fetch(path + location.search, {
-      method: 'POST',
-      headers: { 'content-type': 'application/json' },
-      body: JSON.stringify(body),
-    });
+    const response = await postJson(path + location.search, body);
     const answer = await response.json();
     if (response.ok) return answer;
     const wait = response.headers.get('retry-after');
@@ -44,11 +42,7 @@ async function goOn(path: string, body: object): Promise<boolean> {
 
 /** Shows how the person can log in, unless this browser is logged in. */
 async function offerLogin(): Promise<void> {
-  const response = await fetch(`session${location.search}`, {
-    method: 'POST',
-    headers: { 'content-type': 'application/json' },
-    body: '{}',
-  }).catch(() => undefined);
+  const response = await postJson(`session${location.search}`, {}).catch(() => undefined);
   if (!response) return say('The server does not answer. Try again later.');
   if (response.ok) return location.replace(`./${location.search}`);
   const { error, has_issuer } = await response.json();

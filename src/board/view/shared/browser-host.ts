@@ -1,5 +1,5 @@
 import type { Arguments, Host, HostEvents, ToolResult } from './host.ts';
-import { keepValue, lastingStorage, ToolFailure } from './host.ts';
+import { keepValue, lastingStorage, postJson, ToolFailure } from './host.ts';
 
 const sessionKey = 'heddle-session';
 /** Time between two questions whether the command still runs, in milliseconds. */
@@ -22,11 +22,8 @@ export function connectToBoardServer(events: HostEvents): Host {
   let hasBegun = false;
   let isConnected = false;
   const send = async <Answer>(path: string, body: object): Promise<Answer> => {
-    const response = await fetch(path, {
-      method: 'POST',
-      headers: { 'content-type': 'application/json', ...(session && { authorization: `Bearer ${session}` }) },
-      body: JSON.stringify(body),
-    }).catch(() => {
+    const headers: Record<string, string> = session ? { authorization: `Bearer ${session}` } : {};
+    const response = await postJson(path, body, headers).catch(() => {
       throw new ToolFailure('ended', '', 'heddle has ended. Run the command again in a terminal.');
     });
     if (response.status === 401) throw new ToolFailure('session', '', sessionSentence);

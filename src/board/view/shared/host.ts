@@ -60,6 +60,15 @@ export function keepValue(key: string, value: string): boolean {
   }
 }
 
+/** Sends a request with a JSON body to the server of this page. */
+export function postJson(path: string, body: object, headers: Record<string, string> = {}): Promise<Response> {
+  return fetch(path, {
+    method: 'POST',
+    headers: { 'content-type': 'application/json', ...headers },
+    body: JSON.stringify(body),
+  });
+}
+
 /** A failure to say in words. `code` is an error code of heddle, or that of a host, which can say it itself in a `sentence`. */
 export class ToolFailure extends Error {
   readonly code: string;

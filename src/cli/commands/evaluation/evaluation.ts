@@ -659,12 +659,7 @@ async function report(
   const runIds = compare === undefined ? ids : [compare, ...ids];
   const args = { ...only, ...(sliceBy !== undefined && { slice_by: sliceBy }) };
   const results = await readResultsOf(runIds, rows, tools, args);
-  const thresholds: Thresholds = {
-    scorers: scorer,
-    ...(minPassRate !== undefined && { minPassRate }),
-    ...(minMean !== undefined && { minMean }),
-    requireCalibrated,
-  };
+  const thresholds: Thresholds = { scorers: scorer, minPassRate, minMean, requireCalibrated };
   const outcomes = results.runs.slice(runIds.length - ids.length).map((run): RunOutcome => {
     const failure = failureOf(run, maxErrors);
     // A run without scores has nothing that a threshold could be compared with.
@@ -691,8 +686,7 @@ async function report(
     passed: reasons.length === 0 && failed === undefined,
     ...(reasons.length > 0 && { missed: reasons }),
   };
-  const form = { ...(json && { json }), ...(table && { table }) };
-  await printResult('read_evaluation', { ...results, ...verdict }, form);
+  await printResult('read_evaluation', { ...results, ...verdict }, { json, table });
   for (const { run, failure } of outcomes) {
     const { errors, predictions, error, run_id } = run;
     if (!errors || failure !== undefined) continue;

@@ -1,5 +1,5 @@
 import { objectIdOf } from '../../../contract/references.ts';
-import { rounded } from '../../../core/statistics/rounded.ts';
+import { plainFormats } from '../../../evaluations/result-words.ts';
 import { UsageError } from '../../terminal/report-failure.ts';
 import type { Run } from './print-results.ts';
 
@@ -18,6 +18,7 @@ export interface Thresholds {
  * @throws UsageError for a threshold that no scorer can reach or miss.
  */
 export function missedThresholds({ scorers, predictions }: Run, thresholds: Thresholds): string[] {
+  const { percent } = plainFormats;
   const { minPassRate, minMean, requireCalibrated = false, scorers: names } = thresholds;
   const unknown = names.find((name) => !scorers.some(({ scorer }) => isScorer(scorer, name)));
   if (unknown !== undefined) {
@@ -61,8 +62,4 @@ export function missedThresholds({ scorers, predictions }: Run, thresholds: Thre
 /** Returns whether a scorer of a run, with the path of a member, has a name as people write it. */
 function isScorer(scorer: string, name: string): boolean {
   return objectIdOf(scorer) === objectIdOf(name);
-}
-
-function percent(share: number): string {
-  return `${rounded(100 * share, 2)}%`;
 }

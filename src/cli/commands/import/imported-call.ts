@@ -2,6 +2,7 @@ import { exactJson, parseKeepingNumbers, plainNumber } from '../../../core/json/
 import { isJsonObject, type Members, objectOrEmpty } from '../../../core/json/json-object.ts';
 import { normalizeTimestamp } from '../../../core/timestamps.ts';
 import type { ItemFeedback } from '../../../service/start-service.ts';
+import { isEmptyValue } from '../../../text/show-rows.ts';
 
 /** A recorded call that a row of a file describes, with what people and programs said about it. */
 export interface ImportedCall extends ItemFeedback {
@@ -130,12 +131,7 @@ export function restOf(row: Members, used: readonly string[]): Members {
 
 /** Returns an object without the members that are empty. */
 export function filledMembers(members: Members): Members {
-  const isEmpty = (value: unknown): boolean =>
-    value === undefined ||
-    value === null ||
-    value === '' ||
-    (typeof value === 'object' && Object.keys(value).length === 0);
-  return Object.fromEntries(Object.entries(members).filter(([, value]) => !isEmpty(value)));
+  return Object.fromEntries(Object.entries(members).filter(([, value]) => !isEmptyValue(value)));
 }
 
 /** Returns tags as a list. */

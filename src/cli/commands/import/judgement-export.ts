@@ -1,3 +1,4 @@
+import { annotationStates } from '../../../contract/queue-items.ts';
 import { appendTo } from '../../../core/append-to.ts';
 import { isJsonObject, type Members, objectOrEmpty } from '../../../core/json/json-object.ts';
 import { pathSegments } from '../../../text/call-values.ts';
@@ -11,8 +12,6 @@ import {
   timeOf,
   unnamed,
 } from './imported-call.ts';
-
-const states = ['unstarted', 'in_progress', 'completed', 'skipped'] as const;
 
 /** Judgements as `heddle queue export` writes them: a row for each judgement or note, with the values that were shown. */
 export const judgementExport: FileFormat = {
@@ -52,7 +51,7 @@ function judged(row: Members): ImportedCall {
     output: call.output,
     attributes: isJsonObject(call.attributes) ? call.attributes : undefined,
     show: values.map(([path]) => path),
-    state: states.find((state) => state === row.annotation_state),
+    state: annotationStates.find((state) => state === row.annotation_state),
     judgements:
       field === undefined
         ? []

@@ -1,5 +1,6 @@
 import { Readable } from 'node:stream';
 import { parse } from 'csv-parse';
+import type { HeddleError } from '../../../core/errors.ts';
 import { exactJson, parseKeepingNumbers } from '../../../core/json/exact-number.ts';
 import { InexactNumberError, parseExactJson } from '../../../core/json/json-numbers.ts';
 import { isJsonObject, type Members } from '../../../core/json/json-object.ts';
@@ -83,12 +84,26 @@ export async function readObjects(file: string, isKnownRow: RowOptions['isKnownR
       if (!isJsonObject(row)) throw new SyntaxError();
       rows.push(row);
     } catch (error) {
-      if (error instanceof InexactNumberError) throw inputError(`${place}: ${error.message}.`, error);
-      if (error instanceof JsonLimitError) throw inputError(`${place} is ${error.message}.`, error);
-      throw inputError(`${place}: ${shortJson(value)} is no JSON object.`, error);
+      throw jsonError(error, place, `${place}: ${shortJson(value)} is no JSON object.`);
     }
   }
   return rows;
+}
+
+/** Reads the JSON value of a file. @throws HeddleError for text that is not JSON or has a number that would change. */
+export async function readJsonFile(file: string): Promise<unknown> {
+  const lines: string[] = [];
+  for await (const line of splitLines(readText(file), file)) lines.push(line);
+  try {
+    return parseExactJson(lines.join('\n'));
+  } catch (error) {
+    throw jsonError(error, file, `${file} is not valid JSON: ${(error as Error).message}.`);
+  }
+}
+
+function jsonError(error: unknown, place: string, message: string): HeddleError {
+  if (error instanceof InexactNumberError) return inputError(`${place}: ${error.message}.`, error);
+  return inputError(error instanceof JsonLimitError ? `${place} is ${error.message}.` : message, error);
 }
 
 /** Reads the beginning of a text, at least to its second line, and returns it with the whole text. */

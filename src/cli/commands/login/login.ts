@@ -207,17 +207,12 @@ function reportProbe(probe: Probe, { place, isOptional }: { place: string; isOpt
   });
 }
 
-/** Returns what a profile holds besides the service and the account that a login chooses. */
+/** The service and the account that a login chooses, as a profile holds them. */
+const loginKeys = ['base_url', 'inference_url', 'project', 'username', 'weave'];
+
+/** Returns what a profile holds besides them. */
 function withoutLogin(profile: Profile): Profile {
-  const {
-    base_url: _url,
-    inference_url: _inference,
-    project: _project,
-    username: _name,
-    weave: _weave,
-    ...otherKeys
-  } = profile;
-  return otherKeys;
+  return Object.fromEntries(Object.entries(profile).filter(([key]) => !loginKeys.includes(key)));
 }
 
 /** Removes the secrets of earlier logins with this profile. A failure is reported, but the new login is complete. */

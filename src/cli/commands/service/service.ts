@@ -39,9 +39,8 @@ import {
 } from '../../usage/flags.ts';
 import { explain } from '../../usage/help.ts';
 import { addImportCommand } from '../import/import.ts';
-import { readObjects } from '../import/read-rows.ts';
+import { readJsonFile, readObjects } from '../import/read-rows.ts';
 import { defineCopy, runCopy } from './copy/copy.ts';
-import { readJsonFile } from './read-file.ts';
 
 export function addService(program: Command): void {
   const service = program

@@ -2,7 +2,7 @@ import type { ServiceClient } from '../../../../client/service-client.ts';
 import { withFallback } from '../../../../client/with-fallback.ts';
 import type { BodyOf } from '../../../../contract/endpoints.ts';
 import type { Queue } from '../../../../contract/queues.ts';
-import { appendTo } from '../../../../core/append-to.ts';
+import { groupBy } from '../../../../core/append-to.ts';
 import { concurrently } from '../../../../core/concurrently.ts';
 import { HeddleError } from '../../../../core/errors.ts';
 import { isJsonObject } from '../../../../core/json/json-object.ts';
@@ -84,8 +84,7 @@ async function copyItems(copy: ProjectCopy, { id: queueHere }: StoredQueue, queu
     const missing = items.filter(({ call_id }) => !before.has(names.call(call_id)));
     tally.count('items', { there: items.length - missing.length });
     if (isDryRun) continue;
-    const byFields = new Map<string, StoredItem[]>();
-    for (const item of missing) appendTo(byFields, JSON.stringify(item.display_fields), item);
+    const byFields = groupBy(missing, ({ display_fields }) => JSON.stringify(display_fields));
     for (const [, [first, ...rest]] of byFields) {
       const call_ids = [first!, ...rest].map(({ call_id }) => names.call(call_id));
       const body = { project_id: names.target_id, call_ids, display_fields: first!.display_fields };
@@ -146,8 +145,7 @@ async function copyStates(
   });
   const refuse = ({ here }: NewState, reason: string): void => tally.leave('items', `a state: ${reason}`, here);
   for (const round of inRounds(states, ({ item_id }) => item_id)) {
-    const byService = new Map<ServiceClient, NewState[]>();
-    for (const state of round) appendTo(byService, state.service, state);
+    const byService = groupBy(round, ({ service }) => service);
     for (const [service, own] of byService) await setStates(copy, service, queue_id, own, refuse);
   }
 }

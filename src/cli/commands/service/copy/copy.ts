@@ -17,7 +17,11 @@ import { drawProgress, showProgress } from '../../../terminal/progress.ts';
 import { UsageError } from '../../../terminal/report-failure.ts';
 import { inputsOf, settingsOf } from '../../../usage/flags.ts';
 import { CopiedNames } from './copied-names.ts';
-import { copyProject } from './copy-project.ts';
+import { copyCalls } from './copy-calls.ts';
+import { copyFeedback } from './copy-feedback.ts';
+import { copyFiles, copyObjects } from './copy-objects.ts';
+import { copyPrices } from './copy-prices.ts';
+import { copyQueues } from './copy-queues.ts';
 import { type CopyNote, CopyTally, type KindCounts, type ProjectCopy } from './project-copy.ts';
 import { type CopyCheck, verifyCopy } from './verify-copy.ts';
 
@@ -172,7 +176,13 @@ async function copyOne(store: Store, start: Start): Promise<CopiedProject> {
   if (runs > 0) tally.leave('calls', 'what evaluations that still run here have yet to record', 'runs', runs);
   const copy: ProjectCopy = { ...start, reader, tally };
   try {
-    await copyProject(copy);
+    // Each thing comes after those to which it refers. What the target has is looked up, so that a repeated copy adds what is new.
+    await copyFiles(copy);
+    await copyObjects(copy);
+    await copyPrices(copy);
+    await copyCalls(copy);
+    await copyQueues(copy);
+    await copyFeedback(copy);
     if (!start.isDryRun) showProgress('reading the copy');
     const check = start.isDryRun ? undefined : await verifyCopy(copy);
     const { project_id, target_id } = start.names;

@@ -1,19 +1,24 @@
 import { Argument, type Command, Option } from 'commander';
-import { exportFormats } from '../../../queues/exported-judgements.ts';
-import { findQueueId, requireQueue } from '../../../queues/require-queue.ts';
-import { cell } from '../../../text/compact-table.ts';
-import { describeDefused } from '../../../text/csv-line.ts';
-import { pluralize } from '../../../text/page.ts';
-import { withService } from '../../access/with-runtime.ts';
-import { invocation } from '../../invocation.ts';
-import { confirmChange } from '../../terminal/confirm-change.ts';
-import { addOutputOptions, type OutputForm } from '../../terminal/output-form.ts';
-import { escapeControls, printLine } from '../../terminal/print.ts';
-import { showProgress } from '../../terminal/progress.ts';
-import { addChangeFlags, addSettingFlags, runtimeFlags } from '../../usage/flags.ts';
-import { explain } from '../../usage/help.ts';
-import { runCall } from '../call.ts';
-import { type ExportOptions, exportJudgements } from './export-judgements.ts';
+import {
+  type ExportedPart,
+  type ExportForm,
+  exportedJudgements,
+  exportFormats,
+} from '../../queues/exported-judgements.ts';
+import { findQueueId, requireQueue } from '../../queues/require-queue.ts';
+import { cell } from '../../text/compact-table.ts';
+import { byteOrderMark, describeDefused } from '../../text/csv-line.ts';
+import { pluralize } from '../../text/page.ts';
+import { writeInParts } from '../access/named-file.ts';
+import { type OpenedService, withService } from '../access/with-runtime.ts';
+import { invocation } from '../invocation.ts';
+import { confirmChange } from '../terminal/confirm-change.ts';
+import { addOutputOptions, type OutputForm } from '../terminal/output-form.ts';
+import { escapeControls, printLine } from '../terminal/print.ts';
+import { drawProgress, showProgress } from '../terminal/progress.ts';
+import { addChangeFlags, addSettingFlags, runtimeFlags } from '../usage/flags.ts';
+import { explain } from '../usage/help.ts';
+import { runCall } from './call.ts';
 
 /** Adds `heddle queue`: what people do with a whole queue, at any service. */
 export function addQueue(program: Command): void {
@@ -76,6 +81,30 @@ function addExport(queue: Command): void {
       invocation().stderr.write(`${escapeControls(`${found} of ${pluralize(items, 'item')}${from}.${note}`)}\n`);
     }),
   );
+}
+
+interface ExportOptions extends ExportForm {
+  out?: string;
+}
+
+type Exported = Omit<ExportedPart, 'text' | 'writtenItems'>;
+
+/** Writes the judgements and notes of a queue to a file or to stdout, and counts them. */
+function exportJudgements(id: string, { out, ...form }: ExportOptions, opened: OpenedService): Promise<Exported> {
+  // On a terminal, the lines themselves show the progress.
+  const showsProgress = out !== undefined || !invocation().stdout.isTTY;
+  return writeInParts(out, async (write) => {
+    if (form.format === 'csv') await write(byteOrderMark);
+    let exported: Exported = { judgements: 0, origins: '', items: 0, defused: 0 };
+    for await (const part of exportedJudgements({ ...opened, id, progress: drawProgress }, form)) {
+      if (!showsProgress) showProgress('');
+      await write(part.text);
+      if (showsProgress) drawProgress({ unit: 'exporting items', done: part.writtenItems, total: part.items });
+      exported = part;
+    }
+    showProgress('');
+    return exported;
+  });
 }
 
 function addDelete(queue: Command): void {
