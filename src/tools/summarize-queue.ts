@@ -42,7 +42,7 @@ const input = z.strictObject({
   annotators: z.array(z.string()).min(2).max(20).optional().describe('Only these; me is you.'),
   disagreements: z.int().min(1).max(1000).optional().describe('Number to list.'),
   limit: pageArguments.limit.default(20).describe('Maximum number of rows of a table, and of ids of disagreements.'),
-  offset: z.int().min(0).default(0).describe('Number of rows, and of compared pairs, to skip.'),
+  offset: z.int().min(0).default(0).describe('Number of rows, compared pairs and disagreements to skip.'),
   project_id: projectArgument('Project of the queue'),
 });
 
@@ -159,7 +159,7 @@ Example: {"queue_id":"support-triage","by":["operation","state"]}`,
     if (kept.length + compared.length + listed.length === 0) return undefined;
     const { agreement: _agreement, disagreements: _disagreements, ...rest } = summary;
     const left_out =
-      'Tables, comparisons or disagreements are left out because of the size limit. Use one dimension, a filter or a lower limit.';
+      'Tables, comparisons or disagreements are left out because of the size limit. Use one dimension, a filter, or a lower limit or number of disagreements.';
     return {
       ...rest,
       tables: kept,
@@ -195,6 +195,9 @@ function comparison(
     0,
   );
   const { open = [], settled = 0 } = disputes ?? {};
+  const end = part.offset + listed;
+  const shown = open.slice(part.offset, end);
+  const restOf = open.length > end ? `next: offset ${end}` : `before offset ${part.offset}`;
   const named = fields
     .slice(0, maxNamedFields)
     .map((name) => cell(shortName(name)))
@@ -204,7 +207,9 @@ function comparison(
       ? [`${pluralize(others, 'compared pair')}${next_offset ? ` (next: offset ${next_offset})` : ''}`]
       : []),
     ...(notCompared > 0 ? [`${pluralize(notCompared, 'annotator')} with fewer judgements, not compared`] : []),
-    ...(open.length > listed ? [`${pluralize(open.length - listed, 'disagreement')} (raise disagreements)`] : []),
+    ...(open.length > shown.length
+      ? [`${open.length - shown.length} of ${pluralize(open.length, 'disagreement')} (${restOf})`]
+      : []),
     ...(settled > 0 ? [`${pluralize(settled, 'disagreement')} that gold settles`] : []),
     ...(unlisted > 0 && !disputes ? [`ids of ${pluralize(unlisted, 'disagreement')} (raise limit)`] : []),
     ...(fields.length > 0 ? [`${pluralize(fields.length, 'field')} (pass filter.field): ${named}`] : []),
@@ -217,10 +222,12 @@ function comparison(
   return {
     ...(agreement.length > 0 && { agreement }),
     ...(alpha.length > 0 && { alpha }),
-    ...(disputes && {
-      disagreements: open
-        .slice(0, listed)
-        .map(({ values, ...members }) => ({ ...members, values: cutMembers(values, maxValueChars) })),
+    // An empty list means that annotators agree, not that a page is past the end.
+    ...((shown.length > 0 || (disputes && open.length === 0)) && {
+      disagreements: shown.map(({ values, ...members }) => ({
+        ...members,
+        values: cutMembers(values, maxValueChars),
+      })),
     }),
     ...(left_out !== '' && { left_out: `Left out: ${left_out}.` }),
   };

@@ -94,6 +94,31 @@ describe.each(services)('on $name', (service) => {
     expect(compared.text).not.toContain('No disagreements');
   });
 
+  it('summarize_queue pages disagreements by offset, and says how many there are and where the next begin', async () => {
+    const { queue_id, ids } = await createQueue(service, ['call-0', 'call-1', 'call-2']);
+    const score = (client: typeof ada, scores: number[]) =>
+      client.call('update_queue_items', {
+        queue_id,
+        items: scores.map((value, place) => ({ item_id: ids[place], judgements: { score: value } })),
+      });
+    await score(ada, [3, 1, 2]);
+    await score(bob, [4, 5, 4]);
+    const page = (offset: number) => ada.call('summarize_queue', { queue_id, disagreements: 2, offset });
+    const callsOf = ({ disagreements }: { disagreements: { call_id: string }[] }) =>
+      disagreements.map(({ call_id }) => call_id);
+    const first = await page(0);
+    expect(callsOf(first)).toEqual(['call-1', 'call-2']);
+    expect(first.left_out).toBe('Left out: 1 of 3 disagreements (next: offset 2).');
+    expect(first.text).toContain(first.left_out);
+    const second = await page(2);
+    expect(callsOf(second)).toEqual(['call-0']);
+    expect(second.left_out).toContain('2 of 3 disagreements (before offset 2)');
+    const past = await page(3);
+    expect(past).not.toHaveProperty('disagreements');
+    expect(past.left_out).toContain('3 of 3 disagreements (before offset 3)');
+    expect(past.text).not.toContain('No disagreements');
+  });
+
   it('judgements of a person and of an agent with the same account are compared', async () => {
     const { queue_id, ids } = await createQueue(service, ['call-0', 'call-1']);
     await service.judgeByHand(queue_id, 'call-0', true);
