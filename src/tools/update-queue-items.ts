@@ -51,7 +51,9 @@ const input = z.strictObject({
     .string()
     .refine((text) => !Number.isNaN(Date.parse(text)), 'must be the as_of of a page, a date and time')
     .optional()
-    .describe('From the page you read; refuses items that others changed since. Not checked with by_user.'),
+    .describe(
+      'From a page; refuses what others changed since: with by_user or several reviewers, only gold.',
+    ),
   expected_state: z.enum(annotationStates).optional().describe('Refuses items in another state.'),
   dry_run: z.boolean().optional(),
   confirm: z.boolean().optional().describe('The user has agreed.'),
@@ -265,10 +267,7 @@ const maxListed = 20;
 const maxShownIds = 5;
 
 /** Summarizes the results: the refused items, those that others changed at the same time, and the first changed ones. */
-function filterResult(
-  { results, items, stoppedBy, hint, stays }: ChangedItems,
-  filter: ItemsFilter,
-): UpdateResult {
+function filterResult({ results, items, stoppedBy, hint, stays }: ChangedItems, filter: ItemsFilter): UpdateResult {
   const notable = results.filter(({ result, meanwhile }) => result === 'refused' || meanwhile !== undefined);
   const unlisted = notable.length - maxListed;
   const changed = results.filter(({ result }) => result === 'done' || result === 'would_send');

@@ -499,7 +499,9 @@ describe.each(services)('corrections on $name', (service) => {
       stays: expect.stringContaining(`${service.nameOf('ada')} judged helpful as true at `),
     });
     expect(results[1]).not.toHaveProperty('stays');
-    expect(stays).toBe('What you gave yourself stays: 1 judgement of helpful. To take it back, retract without by_user.');
+    expect(stays).toBe(
+      'What you gave yourself stays: 1 judgement of helpful. To take it back, retract without by_user.',
+    );
     expect(text).toContain(stays);
     expect(text).toContain('judged helpful as true');
     const takenBack = await ada.call('update_queue_items', {
@@ -521,7 +523,8 @@ describe.each(services)('corrections on $name', (service) => {
     const byUser = (change: object) =>
       ada.call('update_queue_items', { queue_id, items: [{ item_id: ids[0], ...change }], by_user: true });
     const judged = await byUser({ judgements: { helpful: true } });
-    const stays = 'What you gave yourself stays: 1 judgement of score, 1 note. To take it back, retract without by_user.';
+    const stays =
+      'What you gave yourself stays: 1 judgement of score, 1 note. To take it back, retract without by_user.';
     expect(judged).toMatchObject({ stays, items: [{ item_id: ids[0], result: 'done' }] });
     // The items describe only what contradicts the user.
     expect(judged.items[0]).not.toHaveProperty('stays');

@@ -54,7 +54,10 @@ export interface LocatedChange {
 
 /** Conditions that items must meet before they are changed. */
 export interface ItemConditions {
-  /** Time since which no other annotator may have judged or moved an item; not for a change by the user, or if several opinions are wanted. */
+  /**
+   * Time since which no other annotator may have changed an item: settled a field that the change settles, or judged or moved the item.
+   * The latter may be for a change by the user, or if several opinions are wanted.
+   */
   asOf?: string | undefined;
   expectedState?: string | undefined;
 }
@@ -171,7 +174,9 @@ export async function planUpdates(
       unjudged: [],
     };
     const given = judgementsByCall.get(item.call_id) ?? [];
-    const error = unmetCondition(item, given, conditions, queue);
+    const goldGiven = goldByCall.get(item.call_id) ?? [];
+    const error =
+      unmetCondition(item, given, conditions, queue) ?? settledSince(change, latestJudgements(goldGiven), asOf, queue);
     if (error) return { ...update, error };
     const author = {
       project_id: queue.project,
@@ -195,7 +200,6 @@ export async function planUpdates(
     const retracted = own.filter(({ field }) => takesAll || retract.includes(field));
     update.purge.push(...retracted.map(({ id }) => id));
     update.reopens = retracted.length > 0 && item.own_state === 'completed' && change.annotation_state === undefined;
-    const goldGiven = goldByCall.get(item.call_id) ?? [];
     for (const [field, value] of Object.entries(change.gold ?? {})) {
       const given = goldGiven.filter((gold) => gold.field === field);
       const [latest] = latestJudgements(given);
@@ -254,7 +258,7 @@ function unmetCondition(
     return conflict(`the item is ${annotation_state}${setter}, not ${expectedState}`);
   }
   if (asOf === undefined) return undefined;
-  const since = Date.parse(/(Z|[+-]\d\d:?\d\d)$/.test(asOf) ? asOf : `${asOf}Z`);
+  const since = timeOf(asOf);
   const judged = given.findLast((judgement) => Date.parse(judgement.at) > since && !isOwn(judgement, queue));
   if (judged) return conflict(`${judgementText(judged)}, after as_of`);
   const { facts } = queue.service;
@@ -270,6 +274,32 @@ function unmetCondition(
   const hint = `Read the item again, or pass expected_state ${annotation_state} if that is what you saw.`;
   const reason = 'the service does not record when, and this server has not shown the item with this as_of';
   return conflict(`${moveText(item)}, perhaps after as_of: ${reason}`, hint);
+}
+
+/** Returns the refusal of gold for a field that another one has settled after `asOf`, since there is only one gold of a field. */
+function settledSince(
+  { gold = {} }: Change,
+  given: readonly Judgement[],
+  asOf: string | undefined,
+  queue: QueueAccess,
+): HeddleError | undefined {
+  if (asOf === undefined) return undefined;
+  const values = new Map(Object.entries(gold));
+  const settled = given.find(
+    (judgement) =>
+      values.has(judgement.field) &&
+      !isSame(judgement.value, values.get(judgement.field)) &&
+      Date.parse(judgement.at) > timeOf(asOf) &&
+      !isOwn(judgement, queue),
+  );
+  if (!settled) return undefined;
+  const { user, field, value, at } = settled;
+  return conflict(`${user} settled ${shortName(field)} as ${shownValue(value)} at ${at}, after as_of`);
+}
+
+/** Returns a time of the service in milliseconds; one without a zone is in UTC. */
+function timeOf(text: string): number {
+  return Date.parse(/(Z|[+-]\d\d:?\d\d)$/.test(text) ? text : `${text}Z`);
 }
 
 /** Returns whether an item shows the state that the account has set. */
@@ -291,6 +321,9 @@ const maxValueChars = 200;
 
 /** Describes who gave a judgement, and when. */
 export function judgementText({ annotator, field, value, at }: Judgement): string {
-  const shown = JSON.stringify(cutValue(value, maxValueChars));
-  return `${shortName(annotator)} judged ${shortName(field)} as ${shown} at ${at}`;
+  return `${shortName(annotator)} judged ${shortName(field)} as ${shownValue(value)} at ${at}`;
+}
+
+function shownValue(value: unknown): string {
+  return JSON.stringify(cutValue(value, maxValueChars));
 }
