@@ -1,6 +1,7 @@
 import { createHash } from 'node:crypto';
 import * as z from 'zod';
 import { isJsonObject } from '../core/json/json-object.ts';
+import { ownMember } from '../core/json/member-at.ts';
 import { agreementFigures, weightedFigures } from '../core/statistics/agreement.ts';
 import { type JudgeErrors, meanDifference, wilsonInterval } from '../core/statistics/intervals.ts';
 import type { ClassPair } from '../core/statistics/kappa.ts';
@@ -74,6 +75,18 @@ export function isHeldOut(callId: string, { share, seed }: { share: number; seed
 export function verdictOf({ expected, given }: Pick<JudgedCall, 'expected' | 'given'>): unknown {
   const value = isJsonObject(given) ? (given.passed ?? given.score) : given;
   return typeof expected === 'boolean' && (value === 0 || value === 1) ? value === 1 : value;
+}
+
+/**
+ * Returns the output of a scorer with its verdict on a field as the member `passed`: that is the member with the name of the field, or
+ * `passed` or `score`, or else the only one beside `reasoning`.
+ */
+export function withVerdict(output: unknown, field: string): unknown {
+  if (!isJsonObject(output)) return output;
+  const { reasoning: _reasoning, ...others } = output;
+  const [only, ...more] = Object.values(others);
+  const passed = ownMember(output, field) ?? output.passed ?? output.score ?? (more.length === 0 ? only : undefined);
+  return passed === undefined ? output : { ...output, passed };
 }
 
 /** Returns whether a judge gave a call another value than people did. */
