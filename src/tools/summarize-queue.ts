@@ -4,7 +4,7 @@ import { invalidArgument } from '../core/errors.ts';
 import { learnAccount, meansCaller } from '../queues/authorship.ts';
 import { type Disagreements, disagreement, findDisagreements } from '../queues/disagreements.ts';
 import { valueLine } from '../queues/given-feedback.ts';
-import { hasValue, isByNamed, itemsFilter, judgementCondition } from '../queues/items-filter.ts';
+import { hasValue, type ItemsFilter, isByNamed, itemsFilter, judgementCondition } from '../queues/items-filter.ts';
 import { latestJudgements } from '../queues/judgements.ts';
 import { requireKnownNames, withWholeNames } from '../queues/known-names.ts';
 import { readQueueFields } from '../queues/queue-fields.ts';
@@ -131,7 +131,11 @@ Example: {"queue_id":"support-triage","by":["operation","state"]}`,
         ).length,
       }),
       tables,
-      ...(compares && comparison(judged, { limit, offset }, disputes, query)),
+      ...(compares &&
+        comparison(judged, { limit, offset }, disputes, {
+          ...query,
+          filter: items.length < found.length ? filter : {},
+        })),
     };
   },
 
@@ -176,13 +180,17 @@ const maxNamedFields = 20;
 /** Values of a disagreement are cut at this length. */
 const maxValueChars = 200;
 
-/** @param disputes the disagreements, if some of them are asked for; the pairs then need not name their items. */
+/**
+ * @param disputes the disagreements, if some of them are asked for; the pairs then need not name their items.
+ * @param args with the filter, if its conditions on judgements leave items out.
+ */
 function comparison(
   judged: readonly JudgedItem[],
   part: SummaryPart,
   disputes: Disagreements | undefined,
-  { annotators, disagreements: listed = 0 }: { annotators?: unknown; disagreements?: number | undefined },
+  args: { annotators?: unknown; disagreements?: number | undefined; filter: ItemsFilter },
 ): Partial<Summary> {
+  const { annotators, disagreements: listed = 0, filter } = args;
   const { agreement, alpha, others, next_offset, notCompared } = compareAnnotators(
     judged,
     part,
@@ -202,7 +210,11 @@ function comparison(
     .slice(0, maxNamedFields)
     .map((name) => cell(shortName(name)))
     .join(', ');
+  const byValue = (['value', 'disagreement'] as const).filter((name) => filter[name] !== undefined);
   const left_out = [
+    ...(byValue.length > 0 && agreement.length > 0
+      ? [`items that filter.${byValue.join(' and ')} excludes, so agreement is measured on the others only`]
+      : []),
     ...(others > 0
       ? [`${pluralize(others, 'compared pair')}${next_offset ? ` (next: offset ${next_offset})` : ''}`]
       : []),

@@ -119,6 +119,21 @@ describe.each(services)('on $name', (service) => {
     expect(past.text).not.toContain('No disagreements');
   });
 
+  it('summarize_queue says that a filter on values leaves out items of an agreement', async () => {
+    const { queue_id, ids } = await createQueue(service, ['call-0', 'call-1', 'call-2', 'call-3']);
+    await judge(ada, queue_id, ids, [true, true, false, false]);
+    await judge(bob, queue_id, ids, [true, false, false, true]);
+    const filtered = (filter: object) => ada.call('summarize_queue', { queue_id, by: ['field'], filter });
+    const left = await filtered({ field: 'helpful', value: true });
+    expect(left.agreement).toMatchObject([{ items: 3, percent: 33.3 }]);
+    expect(left.left_out).toBe(
+      'Left out: items that filter.value excludes, so agreement is measured on the others only.',
+    );
+    expect(left.text).toContain(left.left_out);
+    expect((await filtered({ disagreement: true })).left_out).toContain('items that filter.disagreement excludes');
+    expect(await filtered({ field: 'helpful' })).not.toHaveProperty('left_out');
+  });
+
   it('judgements of a person and of an agent with the same account are compared', async () => {
     const { queue_id, ids } = await createQueue(service, ['call-0', 'call-1']);
     await service.judgeByHand(queue_id, 'call-0', true);
