@@ -18,6 +18,9 @@ const minHalf = 5;
 const measuredShare = z.object({ rate: z.number(), n: z.int(), interval: intervalBounds });
 export type MeasuredShare = z.output<typeof measuredShare>;
 
+/** Of the calls to which people gave a value, the share to which the judge gave it too. */
+const shareOfValue = measuredShare.extend({ value: z.boolean().optional() });
+
 /** How well a judge agrees with people. */
 export const calibrationFigures = z.object({
   n: z.int().describe('Calls that people and the judge judged.'),
@@ -27,8 +30,8 @@ export const calibrationFigures = z.object({
   no_kappa: z.string().optional().describe('Why kappa is undefined.'),
   quadratic_weighted_kappa: z.number().optional().describe('Only for numbers.'),
   quadratic_weighted_kappa_interval: intervalBounds.optional(),
-  sensitivity: measuredShare.optional().describe('Of what people pass, the share that the judge passes.'),
-  specificity: measuredShare.optional().describe('Of what people fail, the share that the judge fails.'),
+  sensitivity: shareOfValue.optional().describe('Of what people say is true, the share of which the judge says so.'),
+  specificity: shareOfValue.optional().describe('Of what people say is false, the share of which the judge says so.'),
   by_value: z
     .array(measuredShare.extend({ value: z.string() }))
     .optional()
@@ -159,7 +162,10 @@ function sharesOfValues(
     shareOf(pairs.filter(([expected]) => expected === name).map(([expected, given]) => expected === given));
   if (calls.every(({ expected }) => typeof expected === 'boolean')) {
     const [sensitivity, specificity] = [shareOfClass('true'), shareOfClass('false')];
-    return { ...(sensitivity && { sensitivity }), ...(specificity && { specificity }) };
+    return {
+      ...(sensitivity && { sensitivity: { value: true, ...sensitivity } }),
+      ...(specificity && { specificity: { value: false, ...specificity } }),
+    };
   }
   const names = [...new Set(pairs.map(([expected]) => expected))];
   if (names.length > maxValues) return {};

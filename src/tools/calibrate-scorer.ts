@@ -524,8 +524,8 @@ function renderFigures(figures: CalibrationFigures): string[] {
   const heading = `held out: ${pluralize(figures.n, 'call')}`;
   return [
     ...renderAgreement(heading, 'people \\ judge', figures, (name) => cell(name)),
-    ...line('passes of what people pass', sensitivity),
-    ...line('fails of what people fail', specificity),
+    ...line('right on true (sensitivity)', sensitivity),
+    ...line('right on false (specificity)', specificity),
     ...by_value.flatMap(({ value, ...share }) => line(`right on ${cell(value)}`, share)),
     ...(longer_outputs
       ? [

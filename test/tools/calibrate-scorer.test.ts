@@ -83,8 +83,8 @@ describe('calibrate_scorer', () => {
       held_out: {
         n: 33,
         percent: 90.9,
-        sensitivity: { rate: 1, n: 18 },
-        specificity: { rate: 0.8, n: 15 },
+        sensitivity: { value: true, rate: 1, n: 18 },
+        specificity: { value: false, rate: 0.8, n: 15 },
         classes: ['true', 'false'],
         confusion: [
           [18, 0],
@@ -102,7 +102,11 @@ describe('calibrate_scorer', () => {
         reasoning: `Read ${Number(call_id.slice(5))}.`,
       })),
     );
-    for (const part of ['judge: κ 0.81 (0.62 to 1), n 33', 'passes of what people pass 100%', 'to tune on: 27 calls']) {
+    for (const part of [
+      'judge: κ 0.81 (0.62 to 1), n 33',
+      'right on true (sensitivity) 100%',
+      'to tune on: 27 calls',
+    ]) {
       expect(result.text).toContain(part);
     }
   });
