@@ -19,24 +19,39 @@ interface Need {
   column: string;
 }
 
+/** What has the rows, and what makes a judge, or another scorer, fit them. */
+interface RowSource {
+  name: string;
+  judgeAdvice: string;
+  columnAdvice: string;
+}
+
+const datasetSource: RowSource = {
+  name: 'the dataset',
+  judgeAdvice: 'Store the scorer again, and the evaluation with it.',
+  columnAdvice: 'Store the scorer with another column, or add it to the dataset, and the evaluation again.',
+};
+
 /** Placeholders for which an error names the nearest columns. */
 const maxExplained = 3;
 
 /**
  * Checks that some row has a column for each placeholder of the model's messages and of those of the judges, and the columns
  * that scorers need.
- * @param source what has the rows, in the words of an error.
+ * @param source what has the rows, and how a scorer fits them, in the words of an error.
  * @throws HeddleError `invalid_arguments`, for a scorer `invalid_request`, with the nearest columns.
  */
 export async function checkPlaceholders(
   { messages, argument }: { messages: readonly unknown[]; argument: string },
   { judges, comparisons }: EvaluationScorers,
   dataset: DatasetRows,
-  source = 'the dataset',
+  source: RowSource = datasetSource,
 ): Promise<void> {
   const needs: Need[] = [
-    ...needsOf({ messages, of: { argument } }),
-    ...judges.flatMap(({ name, filled, columnMap }) => needsOf({ messages: filled, of: { judge: name }, columnMap })),
+    ...needsOf({ messages, of: { argument } }, source),
+    ...judges.flatMap(({ name, filled, columnMap }) =>
+      needsOf({ messages: filled, of: { judge: name }, columnMap }, source),
+    ),
     ...comparisons.flatMap(({ name, columns }) =>
       columns.map((column) => ({ of: { scorer: name }, placeholder: column, column })),
     ),
@@ -55,14 +70,15 @@ export async function checkPlaceholders(
   if ('scorer' in first.of) {
     throw new HeddleError({
       code: 'invalid_request',
-      message: `Nothing was started: the scorer ${first.of.scorer} needs the column ${shortName(first.column)}, which ${source} does not have.`,
-      hint: `${nearest.join(' ')} Store the scorer with another column, or add it to the dataset, and the evaluation again.`,
+      message: `Nothing was started: the scorer ${first.of.scorer} needs the column ${shortName(first.column)}, which ${source.name} does not have.`,
+      hint: `${nearest.join(' ')} ${source.columnAdvice}`,
     });
   }
   throw templateFault(
     first.of,
-    `${source} has no column for ${names.join(', ')}`,
+    `${source.name} has no column for ${names.join(', ')}`,
     `${nearest.join(' ')} Write {{ and }} for literal braces.`,
+    source,
   );
 }
 
@@ -77,11 +93,11 @@ export async function readColumns(
   return isComplete ? columns : columnsIn(await read(0, count));
 }
 
-function needsOf({ messages, of, columnMap }: Template): Need[] {
+function needsOf({ messages, of, columnMap }: Template, source: RowSource): Need[] {
   const { names, loneBrace } = findPlaceholders(templateTexts(messages));
   if (loneBrace !== undefined) {
     const hint = `Write ${loneBrace}${loneBrace} for a literal brace, and {column} for a value of the row.`;
-    throw templateFault(of, `${'judge' in of ? 'its prompt' : of.argument} has a lone ${loneBrace}`, hint);
+    throw templateFault(of, `${'judge' in of ? 'its prompt' : of.argument} has a lone ${loneBrace}`, hint, source);
   }
   return names.flatMap((placeholder) => {
     const column = 'judge' in of ? columnOfPlaceholder(placeholder, columnMap) : placeholder;
@@ -89,11 +105,11 @@ function needsOf({ messages, of, columnMap }: Template): Need[] {
   });
 }
 
-function templateFault(of: Template['of'], fault: string, hint: string): HeddleError {
+function templateFault(of: Template['of'], fault: string, hint: string, { judgeAdvice }: RowSource): HeddleError {
   if ('argument' in of) return invalidArgument(of.argument, { consequence: 'Nothing was started', fault, hint });
   return new HeddleError({
     code: 'invalid_request',
     message: `Nothing was started: the judge ${of.judge} cannot be asked, because ${fault}.`,
-    hint: `${hint} Store the scorer again, and the evaluation with it.`,
+    hint: `${hint} ${judgeAdvice}`,
   });
 }

@@ -1,6 +1,7 @@
 import { createHash } from 'node:crypto';
 import * as z from 'zod';
 import { isJsonObject } from '../core/json/json-object.ts';
+import { ownMember } from '../core/json/member-at.ts';
 import { agreementFigures, weightedFigures } from '../core/statistics/agreement.ts';
 import { type JudgeErrors, meanDifference, wilsonInterval } from '../core/statistics/intervals.ts';
 import type { ClassPair } from '../core/statistics/kappa.ts';
@@ -17,6 +18,9 @@ const minHalf = 5;
 const measuredShare = z.object({ rate: z.number(), n: z.int(), interval: intervalBounds });
 export type MeasuredShare = z.output<typeof measuredShare>;
 
+/** Of the calls to which people gave a value, the share to which the judge gave it too. */
+const shareOfValue = measuredShare.extend({ value: z.boolean().optional() });
+
 /** How well a judge agrees with people. */
 export const calibrationFigures = z.object({
   n: z.int().describe('Calls that people and the judge judged.'),
@@ -26,8 +30,8 @@ export const calibrationFigures = z.object({
   no_kappa: z.string().optional().describe('Why kappa is undefined.'),
   quadratic_weighted_kappa: z.number().optional().describe('Only for numbers.'),
   quadratic_weighted_kappa_interval: intervalBounds.optional(),
-  sensitivity: measuredShare.optional().describe('Of what people pass, the share that the judge passes.'),
-  specificity: measuredShare.optional().describe('Of what people fail, the share that the judge fails.'),
+  sensitivity: shareOfValue.optional().describe('Of what people say is true, the share of which the judge says so.'),
+  specificity: shareOfValue.optional().describe('Of what people say is false, the share of which the judge says so.'),
   by_value: z
     .array(measuredShare.extend({ value: z.string() }))
     .optional()
@@ -74,6 +78,18 @@ export function isHeldOut(callId: string, { share, seed }: { share: number; seed
 export function verdictOf({ expected, given }: Pick<JudgedCall, 'expected' | 'given'>): unknown {
   const value = isJsonObject(given) ? (given.passed ?? given.score) : given;
   return typeof expected === 'boolean' && (value === 0 || value === 1) ? value === 1 : value;
+}
+
+/**
+ * Returns the output of a scorer with its verdict on a field as the member `passed`: that is the member with the name of the field, or
+ * `passed` or `score`, or else the only one beside `reasoning`.
+ */
+export function withVerdict(output: unknown, field: string): unknown {
+  if (!isJsonObject(output)) return output;
+  const { reasoning: _reasoning, ...others } = output;
+  const [only, ...more] = Object.values(others);
+  const passed = ownMember(output, field) ?? output.passed ?? output.score ?? (more.length === 0 ? only : undefined);
+  return passed === undefined ? output : { ...output, passed };
 }
 
 /** Returns whether a judge gave a call another value than people did. */
@@ -143,7 +159,10 @@ function sharesOfValues(
     shareOf(pairs.filter(([expected]) => expected === name).map(([expected, given]) => expected === given));
   if (calls.every(({ expected }) => typeof expected === 'boolean')) {
     const [sensitivity, specificity] = [shareOfClass('true'), shareOfClass('false')];
-    return { ...(sensitivity && { sensitivity }), ...(specificity && { specificity }) };
+    return {
+      ...(sensitivity && { sensitivity: { value: true, ...sensitivity } }),
+      ...(specificity && { specificity: { value: false, ...specificity } }),
+    };
   }
   const names = [...new Set(pairs.map(([expected]) => expected))];
   if (names.length > maxValues) return {};

@@ -5,14 +5,14 @@ import type { ResultOf } from '../contract/endpoints.ts';
 import { maxTotalledCalls } from '../contract/usage.ts';
 import { CallTotals, type OperationTotals } from '../core/statistics/call-totals.ts';
 import { sumOf } from '../core/statistics/score-lists.ts';
+import { type PagePosition, pagePosition, pluralize } from '../text/page.ts';
 import type { SelectedCalls } from './calls-query.ts';
 import { operationName } from './unknown-operation.ts';
 
 /** Calls that one request reads where the service does not add them up. */
 const callsPerRequest = 2500;
-/** Operations that a result shows; the others are added up together. */
-const maxOperations = 30;
-const otherOperations = 'all others';
+/** Operations that a result shows at most; the others are added up together. */
+const maxOperations = 100;
 
 /** The time that is left for the result when reading ends, in milliseconds. */
 const reserveMs = 10_000;
@@ -42,26 +42,34 @@ export type ShownTotals = z.output<typeof shownTotals>;
 
 type Totals = Pick<ResultOf<'callTotals'>, 'count' | 'has_more' | 'operations' | 'unpriced_models'>;
 
-/** Adds up the recorded calls of a selection by operation: at the service, or else by reading the newest calls. */
+/**
+ * Adds up the recorded calls of a selection by operation: at the service, or else by reading the newest calls. Operations outside of the page
+ * are added up together.
+ */
 export async function readTotals(
   matching: SelectedCalls['matching'],
   project_id: string,
+  { limit, offset }: { limit: number; offset: number },
   service: ServiceClient,
-): Promise<ShownTotals> {
+): Promise<PagePosition & { totals: ShownTotals }> {
   const { count, has_more, operations, unpriced_models } = await withFallback<Totals>(
     () => service.call('callTotals', { body: { project_id, ...matching } }),
     () => addUpNewest(matching, project_id, service),
   );
-  const shown = operations.slice(0, maxOperations);
-  const others = operations.slice(maxOperations);
-  const all = sumsOf(operations);
-  return {
-    ...all,
+  const shown = operations.slice(offset, offset + Math.min(limit, maxOperations));
+  const end = offset + shown.length;
+  const others = [...operations.slice(0, offset), ...operations.slice(end)];
+  const totals = {
+    ...sumsOf(operations),
     calls: count,
     ...(has_more && { partial: `the newest ${count} calls; more match` }),
     ...(unpriced_models.length > 0 && { unpriced_models }),
-    operations: [...shown, ...(others.length > 0 ? [{ operation: otherOperations, ...sumsOf(others) }] : [])],
+    operations: [
+      ...shown,
+      ...(others.length > 0 ? [{ operation: pluralize(others.length, 'other'), ...sumsOf(others) }] : []),
+    ],
   };
+  return { totals, ...pagePosition(offset, shown.length, end < operations.length) };
 }
 
 async function addUpNewest(

@@ -9,6 +9,7 @@ import { fitsSchema } from '../core/json/json-schema.ts';
 import { ownMember } from '../core/json/member-at.ts';
 import { commonestOf } from '../core/statistics/count-each.ts';
 import { rounded } from '../core/statistics/rounded.ts';
+import { classOf } from '../evaluations/agreement-with-column.ts';
 import { judgeSentence, storeCalibration } from '../evaluations/calibrations.ts';
 import { checkPlaceholders } from '../evaluations/check-placeholders.ts';
 import { type EvaluationScorers, modelsOf, readScorersOf } from '../evaluations/evaluation-plan.ts';
@@ -25,6 +26,8 @@ import {
   judgeDispute,
   type MeasuredShare,
   measureJudge,
+  verdictOf,
+  withVerdict,
 } from '../evaluations/judge-calibration.ts';
 import { readJudgeScores } from '../evaluations/judge-scores.ts';
 import { readFigures, readRunResults } from '../evaluations/read-run-results.ts';
@@ -32,7 +35,7 @@ import { usageWords } from '../evaluations/result-words.ts';
 import { learnAccount, meansCaller } from '../queues/authorship.ts';
 import { judgementsOf } from '../queues/judgements.ts';
 import { type PeoplesValue, peoplesValues } from '../queues/peoples-values.ts';
-import { guidelinesVersion } from '../queues/queue-fields.ts';
+import { guidelinesVersion, readQueueFields, renderTypes } from '../queues/queue-fields.ts';
 import { readAllItems } from '../queues/read-items.ts';
 import { requireAnnotators } from '../queues/require-annotators.ts';
 import { requireField } from '../queues/require-field.ts';
@@ -165,9 +168,11 @@ Example: {"scorer":"Helpful","queue_id":"support-triage","field":"helpful"}`,
     const asked = missing.length === 0 || !runnable ? undefined : await askJudge(reference, missing, project, context);
     if (asked?.isRunning) return { ...facts, ...stillRunning(asked.run_id) };
     const scores = asked ? await readJudgeScores(reference, callIds, project, service) : kept;
-    const judged = callIds.flatMap((call_id): JudgedCall[] =>
-      scores.has(call_id) ? [{ call_id, expected: values.get(call_id)!.value, given: scores.get(call_id) }] : [],
-    );
+    const judged = callIds.flatMap((call_id): JudgedCall[] => {
+      const given = withVerdict(scores.get(call_id), field);
+      return given === undefined ? [] : [{ call_id, expected: values.get(call_id)!.value, given }];
+    });
+    await requireFittingVerdicts(judged, { scores, reference, queue_id, field }, project, service);
     const [measured, tuning] = [true, false].map((part) =>
       judged.filter(({ call_id }) => isMeasured(call_id) === part),
     );
@@ -298,7 +303,42 @@ async function readUnscored(
 async function requireColumns(scorers: EvaluationScorers, rows: Members[]): Promise<void> {
   if (rows.length === 0) return;
   const dataset = { reference: '', count: rows.length, sample: rows, read: async () => rows };
-  await checkPlaceholders({ messages: [], argument: 'scorer' }, scorers, dataset, 'the queue');
+  await checkPlaceholders({ messages: [], argument: 'scorer' }, scorers, dataset, {
+    name: 'the queue',
+    judgeAdvice: `Store the scorer again under its name, with ${placeholdersOfCalls}.`,
+    columnAdvice: 'Store the scorer again under its name, with an input of the calls.',
+  });
+}
+
+const placeholdersOfCalls = '{output} for the output of a call, and the names of its inputs as other placeholders';
+
+/**
+ * Requires that some verdict of a judge is a value of the field that people judged.
+ * @throws HeddleError with an output of the judge, and how it would fit.
+ */
+async function requireFittingVerdicts(
+  judged: readonly JudgedCall[],
+  given: { scores: ReadonlyMap<string, unknown>; reference: string; queue_id: string; field: string },
+  project: string,
+  service: ServiceClient,
+): Promise<void> {
+  const { scores, reference, queue_id, field: name } = given;
+  const [first] = judged;
+  const expected = new Set(judged.map((call) => classOf(call.expected)));
+  const verdicts = judged.map(verdictOf);
+  if (!first || verdicts.some((verdict) => expected.has(classOf(verdict)))) return;
+  const fields = (await readQueueFields(queue_id, project, service)).filter((field) => field.name === name);
+  const isVerdict = (value: unknown): boolean =>
+    fields.length > 0
+      ? fields.every(({ schema }) => fitsSchema(schema, value))
+      : typeof value === typeof first.expected;
+  if (verdicts.some(isVerdict)) return;
+  const example = JSON.stringify(cutValue(scores.get(first.call_id), maxChars));
+  throw new HeddleError({
+    code: 'invalid_request',
+    message: `Nothing was measured: the scorer ${nameOf(reference)} answers like ${example}, which has no value of the field ${renderTypes(fields) || cell(name)}.`,
+    hint: 'Store the scorer again under its name, so that it answers with a value of the field, or with an object whose member score is one. create_scorer takes the values of the field as scale of an llm_judge.',
+  });
 }
 
 function stillRunning(run_id: string | undefined): Pick<Calibrated, 'status' | 'run_id' | 'next'> {
@@ -471,7 +511,7 @@ function nothingScored(reference: string, because: string): HeddleError {
   return new HeddleError({
     code: 'invalid_request',
     message: `The scorer ${nameOf(reference)} gave no call of the held-out part a score${because || '.'}`,
-    hint: 'Correct the scorer: its placeholders are {output} and the names of the inputs of the calls.',
+    hint: `Correct the scorer: it takes ${placeholdersOfCalls}.`,
   });
 }
 
@@ -484,8 +524,8 @@ function renderFigures(figures: CalibrationFigures): string[] {
   const heading = `held out: ${pluralize(figures.n, 'call')}`;
   return [
     ...renderAgreement(heading, 'people \\ judge', figures, (name) => cell(name)),
-    ...line('passes of what people pass', sensitivity),
-    ...line('fails of what people fail', specificity),
+    ...line('right on true (sensitivity)', sensitivity),
+    ...line('right on false (specificity)', specificity),
     ...by_value.flatMap(({ value, ...share }) => line(`right on ${cell(value)}`, share)),
     ...(longer_outputs
       ? [

@@ -27,7 +27,12 @@ const input = z.strictObject({
     .describe('Most important key first.'),
   project_id: projectArgument('Project of the calls'),
   ...pageArguments,
-  limit: z.int().min(1).max(1000).default(20).describe('Maximum number of calls to return.'),
+  limit: z
+    .int()
+    .min(1)
+    .max(1000)
+    .default(20)
+    .describe('Maximum number of calls to return, or of operations of totals.'),
   fields: z.array(callPath).min(1).max(maxPaths).optional().describe('Paths like inputs.question; ["*"] for all.'),
   totals: z.boolean().optional().describe('Sums by operation instead.'),
 });
@@ -85,9 +90,12 @@ Example: {"filter":{"op_name":"support.answer","text":"refund"},"fields":["input
       ...(warning !== undefined && { warning }),
     };
     if (totals) {
-      const sums = await readTotals(matching, project_id, service);
-      if (sums.calls === 0) await requireMatchable(filter ?? {}, project_id, service);
-      return { calls: [], offset: 0, totals: sums, total: sums.calls, ...facts };
+      const summed = await readTotals(matching, project_id, { limit, offset }, service);
+      const { calls: total } = summed.totals;
+      if (total === 0) await requireMatchable(filter ?? {}, project_id, service);
+      const unused = keys || fields ? ['sort_by and fields change nothing with totals.'] : [];
+      const warnings = [...(warning === undefined ? [] : [warning]), ...unused].join(' ');
+      return { calls: [], ...summed, total, ...facts, ...(warnings !== '' && { warning: warnings }) };
     }
     const paths = fields ?? defaultFields;
     const sortPaths = (sort_by ?? []).map(({ field }) => field).filter(isValuePath);
@@ -134,7 +142,7 @@ Example: {"filter":{"op_name":"support.answer","text":"refund"},"fields":["input
     const { evaluation_calls, totals, warning } = page;
     const leftOut = evaluation_calls === undefined ? [] : [leftOutSentence(evaluation_calls)];
     const notes = [...leftOut, ...(warning === undefined ? [] : [warning])].map((sentence) => ` ${sentence}`).join('');
-    if (totals) return renderTotals(totals, notes);
+    if (totals) return renderTotals(totals, next_offset, notes);
     if (calls.length === 0) {
       return total === 0
         ? `No calls match.${notes}`
@@ -228,13 +236,18 @@ async function checkSortValues(
   }
 }
 
-function renderTotals({ operations, partial, unpriced_models, ...sums }: ShownTotals, notes: string): string {
+function renderTotals(
+  { operations, partial, unpriced_models, ...sums }: ShownTotals,
+  nextOffset: number | undefined,
+  notes: string,
+): string {
   const facts = Object.entries(sums).map(([name, value]) => `${name} ${value}${name === 'cost' ? ' USD' : ''}`);
   const of = partial === undefined ? '' : ` (of ${partial})`;
   const unpriced = unpriced_models
     ? ` No price is known for ${unpriced_models.map(cell).join(', ')} (\`heddle price\` stores it).`
     : '';
-  const summary = `Totals${of}: ${facts.join(', ')}.${unpriced}${notes}`;
+  const more = nextOffset === undefined ? '' : ` More operations follow: next_offset ${nextOffset}.`;
+  const summary = `Totals${of}: ${facts.join(', ')}.${unpriced}${notes}${more}`;
   return operations.length === 0
     ? summary
     : `${summary}\n${compactTable(operations, ['operation', ...Object.keys(sums)])}`;

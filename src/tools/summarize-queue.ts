@@ -4,7 +4,7 @@ import { invalidArgument } from '../core/errors.ts';
 import { learnAccount, meansCaller } from '../queues/authorship.ts';
 import { type Disagreements, disagreement, findDisagreements } from '../queues/disagreements.ts';
 import { valueLine } from '../queues/given-feedback.ts';
-import { hasValue, isByNamed, itemsFilter, judgementCondition } from '../queues/items-filter.ts';
+import { hasValue, type ItemsFilter, isByNamed, itemsFilter, judgementCondition } from '../queues/items-filter.ts';
 import { latestJudgements } from '../queues/judgements.ts';
 import { requireKnownNames, withWholeNames } from '../queues/known-names.ts';
 import { readQueueFields } from '../queues/queue-fields.ts';
@@ -35,14 +35,14 @@ import { defineTool, mentionsTime, projectArgument, projectOf, queueArgument } f
 
 const input = z.strictObject({
   queue_id: queueArgument.describe('Id or name of the queue.'),
-  by: z.array(z.enum(dimensions)).min(1).max(2).default(['state']).describe('One or two dimensions.'),
+  by: z.array(z.enum(dimensions)).min(1).max(2).default(['state']).describe('One or two.'),
   filter: itemsFilter
     .optional()
     .describe('As in query_queue_items; field, value and judged_by also select judgements.'),
   annotators: z.array(z.string()).min(2).max(20).optional().describe('Only these; me is you.'),
   disagreements: z.int().min(1).max(1000).optional().describe('Number to list.'),
   limit: pageArguments.limit.default(20).describe('Maximum number of rows of a table, and of ids of disagreements.'),
-  offset: z.int().min(0).default(0).describe('Number of rows, and of compared pairs, to skip.'),
+  offset: z.int().min(0).default(0).describe('Number of rows, compared pairs and disagreements to skip.'),
   project_id: projectArgument('Project of the queue'),
 });
 
@@ -67,7 +67,7 @@ export const summarizeQueueTool = defineTool({
   title: 'Count queue items and judgements',
   groups: ['queue'],
   uses: ['summarizeQueueItems', 'queryQueueItems'],
-  description: `Counts a whole queue in one call. by ["field"] or annotators compares annotators: agreement, kappa, disagreements.
+  description: `Counts items, or by ["field"] judgements; this or annotators compares annotators: agreement, kappa, disagreements.
 Example: {"queue_id":"support-triage","by":["operation","state"]}`,
   hints: { readOnlyHint: true, destructiveHint: false, idempotentHint: true, openWorldHint: false },
   input,
@@ -131,7 +131,11 @@ Example: {"queue_id":"support-triage","by":["operation","state"]}`,
         ).length,
       }),
       tables,
-      ...(compares && comparison(judged, { limit, offset }, disputes, query)),
+      ...(compares &&
+        comparison(judged, { limit, offset }, disputes, {
+          ...query,
+          filter: items.length < found.length ? filter : {},
+        })),
     };
   },
 
@@ -159,7 +163,7 @@ Example: {"queue_id":"support-triage","by":["operation","state"]}`,
     if (kept.length + compared.length + listed.length === 0) return undefined;
     const { agreement: _agreement, disagreements: _disagreements, ...rest } = summary;
     const left_out =
-      'Tables, comparisons or disagreements are left out because of the size limit. Use one dimension, a filter or a lower limit.';
+      'Tables, comparisons or disagreements are left out because of the size limit. Use one dimension, a filter, or a lower limit or number of disagreements.';
     return {
       ...rest,
       tables: kept,
@@ -176,13 +180,17 @@ const maxNamedFields = 20;
 /** Values of a disagreement are cut at this length. */
 const maxValueChars = 200;
 
-/** @param disputes the disagreements, if some of them are asked for; the pairs then need not name their items. */
+/**
+ * @param disputes the disagreements, if some of them are asked for; the pairs then need not name their items.
+ * @param args with the filter, if its conditions on judgements leave items out.
+ */
 function comparison(
   judged: readonly JudgedItem[],
   part: SummaryPart,
   disputes: Disagreements | undefined,
-  { annotators, disagreements: listed = 0 }: { annotators?: unknown; disagreements?: number | undefined },
+  args: { annotators?: unknown; disagreements?: number | undefined; filter: ItemsFilter },
 ): Partial<Summary> {
+  const { annotators, disagreements: listed = 0, filter } = args;
   const { agreement, alpha, others, next_offset, notCompared } = compareAnnotators(
     judged,
     part,
@@ -195,16 +203,25 @@ function comparison(
     0,
   );
   const { open = [], settled = 0 } = disputes ?? {};
+  const end = part.offset + listed;
+  const shown = open.slice(part.offset, end);
+  const restOf = open.length > end ? `next: offset ${end}` : `before offset ${part.offset}`;
   const named = fields
     .slice(0, maxNamedFields)
     .map((name) => cell(shortName(name)))
     .join(', ');
+  const byValue = (['value', 'disagreement'] as const).filter((name) => filter[name] !== undefined);
   const left_out = [
+    ...(byValue.length > 0 && agreement.length > 0
+      ? [`items that filter.${byValue.join(' and ')} excludes, so agreement is measured on the others only`]
+      : []),
     ...(others > 0
       ? [`${pluralize(others, 'compared pair')}${next_offset ? ` (next: offset ${next_offset})` : ''}`]
       : []),
     ...(notCompared > 0 ? [`${pluralize(notCompared, 'annotator')} with fewer judgements, not compared`] : []),
-    ...(open.length > listed ? [`${pluralize(open.length - listed, 'disagreement')} (raise disagreements)`] : []),
+    ...(open.length > shown.length
+      ? [`${open.length - shown.length} of ${pluralize(open.length, 'disagreement')} (${restOf})`]
+      : []),
     ...(settled > 0 ? [`${pluralize(settled, 'disagreement')} that gold settles`] : []),
     ...(unlisted > 0 && !disputes ? [`ids of ${pluralize(unlisted, 'disagreement')} (raise limit)`] : []),
     ...(fields.length > 0 ? [`${pluralize(fields.length, 'field')} (pass filter.field): ${named}`] : []),
@@ -217,10 +234,12 @@ function comparison(
   return {
     ...(agreement.length > 0 && { agreement }),
     ...(alpha.length > 0 && { alpha }),
-    ...(disputes && {
-      disagreements: open
-        .slice(0, listed)
-        .map(({ values, ...members }) => ({ ...members, values: cutMembers(values, maxValueChars) })),
+    // An empty list means that annotators agree, not that a page is past the end.
+    ...((shown.length > 0 || (disputes && open.length === 0)) && {
+      disagreements: shown.map(({ values, ...members }) => ({
+        ...members,
+        values: cutMembers(values, maxValueChars),
+      })),
     }),
     ...(left_out !== '' && { left_out: `Left out: ${left_out}.` }),
   };

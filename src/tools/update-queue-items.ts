@@ -51,7 +51,7 @@ const input = z.strictObject({
     .string()
     .refine((text) => !Number.isNaN(Date.parse(text)), 'must be the as_of of a page, a date and time')
     .optional()
-    .describe('From the page you read; refuses items that others changed since. Not checked with by_user.'),
+    .describe('From a page; refuses what others changed since: with by_user or several reviewers, only gold.'),
   expected_state: z.enum(annotationStates).optional().describe('Refuses items in another state.'),
   dry_run: z.boolean().optional(),
   confirm: z.boolean().optional().describe('The user has agreed.'),
@@ -76,6 +76,7 @@ const output = z.object({
   remaining: z.int().optional().describe('Items that were not reached; call again to continue.'),
   dry_run: z.boolean().optional(),
   hint: z.string().optional(),
+  stays: z.string().optional().describe('How much the user, or you, gave earlier and these changes leave.'),
   first_changed: z.array(z.string()).optional().describe('Ids of the first changed items of a filter.'),
   as_of: z.string().optional().describe('Time of the dry run; pass it with the real change.'),
   state_counts: z.record(z.string(), z.int()).optional().describe('Shown states of the matching items, in a dry run.'),
@@ -145,7 +146,7 @@ With filter: {"queue_id":"support-triage","filter":{"call_op_name":"support.esca
     const shown = Object.entries(state_counts ?? {}).map(([state, count]) => `${count} ${cell(state)}`);
     const states = shown.length > 0 ? ` They show ${shown.join(', ')}.` : '';
     const prefix = dry_run ? `Nothing was changed (dry_run).${states} The service refuses what is final for you. ` : '';
-    const { hint, first_changed, as_of, annotation_state } = more;
+    const { hint, stays, first_changed, as_of, annotation_state } = more;
     const state = annotation_state === undefined ? '' : ` All show ${cell(annotation_state)}.`;
     const first = first_changed ? ` The first: ${first_changed.map(cell).join(', ')}.` : '';
     const seen = as_of === undefined ? '' : ` as_of ${as_of}.`;
@@ -154,7 +155,7 @@ With filter: {"queue_id":"support-triage","filter":{"call_op_name":"support.esca
     return [
       `${matching}${prefix}${results.join(', ') || 'Nothing changed'}.${first}${state}${seen}`,
       ...(remaining ? [`${remaining} not reached: ${stopped_by?.message ?? ''} Call again to continue.`] : []),
-      ...(hint === undefined ? [] : [hint]),
+      ...[stays, hint].filter((text) => text !== undefined),
       ...refusals.map(
         ({ error, item_ids }) =>
           `${cell(sentence(error))} Of ${item_ids.length} items: ${item_ids.map(cell).join(', ')}.`,
@@ -236,14 +237,14 @@ function callRefusal(fault: string, hint: string): HeddleError {
 }
 
 /** Returns every result, or a summary if all are the same. */
-function listedResult({ results, hint }: ChangedItems): UpdateResult {
+function listedResult({ results, hint, stays }: ChangedItems): UpdateResult {
   const counts = Object.fromEntries(countEach(results.map(({ result }) => result)));
   const [state, ...otherStates] = new Set(results.map(({ annotation_state }) => annotation_state));
   const isUniform = results.length > 1 && Object.keys(counts).length === 1 && otherStates.length === 0;
   const isNotable = results.some(({ error, meanwhile, stays }) => error ?? meanwhile ?? stays);
   const shown =
     isUniform && !isNotable ? { items: [], ...(state && { annotation_state: state }) } : sharedOnce(results);
-  return { counts, ...shown, ...(hint !== undefined && { hint }) };
+  return { counts, ...shown, ...(hint !== undefined && { hint }), ...(stays !== undefined && { stays }) };
 }
 
 /** Returns results with each error that several items have in one place. */
@@ -264,7 +265,7 @@ const maxListed = 20;
 const maxShownIds = 5;
 
 /** Summarizes the results: the refused items, those that others changed at the same time, and the first changed ones. */
-function filterResult({ results, items, stoppedBy, hint }: ChangedItems, filter: ItemsFilter): UpdateResult {
+function filterResult({ results, items, stoppedBy, hint, stays }: ChangedItems, filter: ItemsFilter): UpdateResult {
   const notable = results.filter(({ result, meanwhile }) => result === 'refused' || meanwhile !== undefined);
   const unlisted = notable.length - maxListed;
   const changed = results.filter(({ result }) => result === 'done' || result === 'would_send');
@@ -279,6 +280,7 @@ function filterResult({ results, items, stoppedBy, hint }: ChangedItems, filter:
     ...(changed.length > 0 && { first_changed: changed.slice(0, maxShownIds).map(({ item_id }) => item_id) }),
     ...sharedOnce(notable.slice(0, maxListed)),
     ...(hints.length > 0 && { hint: hints.join(' ') }),
+    ...(stays !== undefined && { stays }),
     ...(stoppedBy && { remaining: items.length - results.length, stopped_by: stoppedBy }),
   };
 }

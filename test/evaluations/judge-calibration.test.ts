@@ -25,8 +25,8 @@ describe('measureJudge', () => {
       percent: 70,
       kappa: 0.4,
       kappa_interval: [0.151, 0.649],
-      sensitivity: { rate: 0.8, n: 25, interval: [0.6087, 0.9114] },
-      specificity: { rate: 0.6, n: 25, interval: [0.4074, 0.766] },
+      sensitivity: { value: true, rate: 0.8, n: 25, interval: [0.6087, 0.9114] },
+      specificity: { value: false, rate: 0.6, n: 25, interval: [0.4074, 0.766] },
       classes: ['true', 'false'],
       confusion: [
         [20, 5],

@@ -94,6 +94,46 @@ describe.each(services)('on $name', (service) => {
     expect(compared.text).not.toContain('No disagreements');
   });
 
+  it('summarize_queue pages disagreements by offset, and says how many there are and where the next begin', async () => {
+    const { queue_id, ids } = await createQueue(service, ['call-0', 'call-1', 'call-2']);
+    const score = (client: typeof ada, scores: number[]) =>
+      client.call('update_queue_items', {
+        queue_id,
+        items: scores.map((value, place) => ({ item_id: ids[place], judgements: { score: value } })),
+      });
+    await score(ada, [3, 1, 2]);
+    await score(bob, [4, 5, 4]);
+    const page = (offset: number) => ada.call('summarize_queue', { queue_id, disagreements: 2, offset });
+    const callsOf = ({ disagreements }: { disagreements: { call_id: string }[] }) =>
+      disagreements.map(({ call_id }) => call_id);
+    const first = await page(0);
+    expect(callsOf(first)).toEqual(['call-1', 'call-2']);
+    expect(first.left_out).toBe('Left out: 1 of 3 disagreements (next: offset 2).');
+    expect(first.text).toContain(first.left_out);
+    const second = await page(2);
+    expect(callsOf(second)).toEqual(['call-0']);
+    expect(second.left_out).toContain('2 of 3 disagreements (before offset 2)');
+    const past = await page(3);
+    expect(past).not.toHaveProperty('disagreements');
+    expect(past.left_out).toContain('3 of 3 disagreements (before offset 3)');
+    expect(past.text).not.toContain('No disagreements');
+  });
+
+  it('summarize_queue says that a filter on values leaves out items of an agreement', async () => {
+    const { queue_id, ids } = await createQueue(service, ['call-0', 'call-1', 'call-2', 'call-3']);
+    await judge(ada, queue_id, ids, [true, true, false, false]);
+    await judge(bob, queue_id, ids, [true, false, false, true]);
+    const filtered = (filter: object) => ada.call('summarize_queue', { queue_id, by: ['field'], filter });
+    const left = await filtered({ field: 'helpful', value: true });
+    expect(left.agreement).toMatchObject([{ items: 3, percent: 33.3 }]);
+    expect(left.left_out).toBe(
+      'Left out: items that filter.value excludes, so agreement is measured on the others only.',
+    );
+    expect(left.text).toContain(left.left_out);
+    expect((await filtered({ disagreement: true })).left_out).toContain('items that filter.disagreement excludes');
+    expect(await filtered({ field: 'helpful' })).not.toHaveProperty('left_out');
+  });
+
   it('judgements of a person and of an agent with the same account are compared', async () => {
     const { queue_id, ids } = await createQueue(service, ['call-0', 'call-1']);
     await service.judgeByHand(queue_id, 'call-0', true);

@@ -1,6 +1,9 @@
+import { createServer } from 'node:http';
 import { describe, expect, it } from 'vitest';
+import { listen } from '../../src/core/http/listen.ts';
 import { connectClient } from '../support/client.ts';
 import { importItems } from '../support/import-items.ts';
+import { onEnd } from '../support/on-end.ts';
 import { startScriptedModel } from '../support/scripted-model.ts';
 
 const project_id = 'demo/support';
@@ -10,7 +13,9 @@ const isGood = (n: number): boolean => n % 2 === 0;
 const judgePasses = (n: number): boolean => isGood(n) || n % 10 === 1;
 
 /** Starts heddle with a queue of calls and a scripted judge, whose replies can be broken. */
-async function connect(options: { reply?: (n: number) => string; calls?: number; failed?: number[] } = {}) {
+async function connect(
+  options: { reply?: (n: number) => string; calls?: number; failed?: number[]; environment?: object } = {},
+) {
   const reply = options.reply ?? ((n: number) => JSON.stringify({ reasoning: `Read ${n}.`, score: judgePasses(n) }));
   const model = await startScriptedModel(({ messages }) =>
     reply(Number(/#(\d+)/.exec(messages.at(-1)!.content)?.[1] ?? 0)),
@@ -30,6 +35,7 @@ async function connect(options: { reply?: (n: number) => string; calls?: number;
   );
   const client = await connectClient({
     ...environment,
+    ...options.environment,
     HEDDLE_MODEL_PROVIDER_URL: model.url,
     HEDDLE_PROJECT: project_id,
   });
@@ -77,8 +83,8 @@ describe('calibrate_scorer', () => {
       held_out: {
         n: 33,
         percent: 90.9,
-        sensitivity: { rate: 1, n: 18 },
-        specificity: { rate: 0.8, n: 15 },
+        sensitivity: { value: true, rate: 1, n: 18 },
+        specificity: { value: false, rate: 0.8, n: 15 },
         classes: ['true', 'false'],
         confusion: [
           [18, 0],
@@ -96,7 +102,11 @@ describe('calibrate_scorer', () => {
         reasoning: `Read ${Number(call_id.slice(5))}.`,
       })),
     );
-    for (const part of ['judge: κ 0.81 (0.62 to 1), n 33', 'passes of what people pass 100%', 'to tune on: 27 calls']) {
+    for (const part of [
+      'judge: κ 0.81 (0.62 to 1), n 33',
+      'right on true (sensitivity) 100%',
+      'to tune on: 27 calls',
+    ]) {
       expect(result.text).toContain(part);
     }
   });
@@ -154,9 +164,16 @@ describe('calibrate_scorer', () => {
       expect(error).toMatchObject({
         code: 'invalid_request',
         message: expect.stringContaining('because the queue has no column for {questio}.'),
-        hint: expect.stringContaining('The nearest columns to questio are question.'),
+        hint: 'The nearest columns to questio are question. Write {{ and }} for literal braces. Store the scorer again under its name, with {output} for the output of a call, and the names of its inputs as other placeholders.',
       });
     }
+    const equals = { name: 'Equal', kind: 'equals', expected: 'answer' };
+    await heddle.call('create_scorer', equals);
+    const { error } = await heddle.call('calibrate_scorer', { ...calibration, scorer: 'Equal' });
+    expect(error).toMatchObject({
+      message: 'Nothing was started: the scorer equal needs the column answer, which the queue does not have.',
+      hint: 'The nearest columns to answer are question. Store the scorer again under its name, with an input of the calls.',
+    });
     const gold = await heddle.call('calibrate_scorer', { ...calibration, expected: 'gold', dry_run: true });
     expect(gold.warnings[0]).toBe('No call has gold for the field; opinions of agents do not count.');
     expect(heddle.asked).toHaveLength(0);
@@ -238,6 +255,53 @@ describe('calibrate_scorer', () => {
     expect(error).toMatchObject({ code: 'invalid_arguments' });
     expect(error.message).toContain('People gave values like "polite", none of which the scale of the scorer has');
     expect(heddle.asked).toHaveLength(0);
+  });
+});
+
+describe('calibrate_scorer with a program as judge', () => {
+  /** Calibrates a program that answers with `answerTo` the number of each call, on calls with these values of people. */
+  const calibrate = async (
+    valueOfCall: (n: number) => unknown,
+    answerTo: (n: number) => unknown,
+    fields?: object[],
+  ) => {
+    const server = createServer(async (request, response) => {
+      let text = '';
+      for await (const chunk of request) text += chunk;
+      response.end(JSON.stringify(answerTo(Number(/#(\d+)/.exec(JSON.parse(text).output)![1]))));
+    });
+    onEnd(() => server.close());
+    const url = await listen(server, 0, '127.0.0.1');
+    const heddle = await connect({ environment: { HEDDLE_SCORER_ENDPOINTS: `tone=${url}` } });
+    if (fields) await heddle.call('update_queue', { queue_id: 'q', add_fields: fields });
+    await heddle.judgeCalls(valueOfCall);
+    await heddle.call('create_scorer', { name: 'Tone', kind: 'endpoint', options: { endpoint: 'tone' } });
+    return heddle.call('calibrate_scorer', { ...calibration, scorer: 'Tone' });
+  };
+  const wordFor = (isTrue: boolean): string => (isTrue ? 'fine' : 'poor');
+
+  it.each([
+    ['the only member beside reasoning', (word: string) => ({ verdict: word, reasoning: 'Read.' })],
+    ['the member with the name of the field', (word: string) => ({ good: word, score: 0.5, polite: true })],
+  ])('takes %s of its answer as the verdict', async (_, answer) => {
+    const result = await calibrate(
+      (n) => wordFor(isGood(n)),
+      (n) => answer(wordFor(judgePasses(n))),
+    );
+    expect(result).toMatchObject({ status: 'calibrated', judge: 'κ 0.81 (0.62 to 1), n 33' });
+    expect(result.tuning.disagreements[0]).toMatchObject({ people: 'poor', judge: 'fine' });
+  });
+
+  it.each([
+    ['of a queue with this field', [{ name: 'good', type: 'boolean' }], 'good (boolean)'],
+    ['of a queue without fields', undefined, 'good'],
+  ])('refuses to measure answers that are no values of the field, %s', async (_, fields, named) => {
+    const { error } = await calibrate(isGood, (n) => ({ verdict: wordFor(judgePasses(n)) }), fields);
+    expect(error).toMatchObject({
+      code: 'invalid_request',
+      message: `Nothing was measured: the scorer tone answers like {"verdict":"fine"}, which has no value of the field ${named}.`,
+      hint: 'Store the scorer again under its name, so that it answers with a value of the field, or with an object whose member score is one. create_scorer takes the values of the field as scale of an llm_judge.',
+    });
   });
 });
 

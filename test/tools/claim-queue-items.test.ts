@@ -42,6 +42,11 @@ describe('claim_queue_items', () => {
       const items = [{ item_id: claimed[0].id, judgements: { helpful: true }, annotation_state: 'completed' }];
       expect((await embedded.bob.call('update_queue_items', { queue_id, items })).counts).toEqual({ done: 1 });
       expect((await embedded.ada.call('update_queue_items', { queue_id, items, as_of })).counts).toEqual(counts);
+      const settled = [{ item_id: claimed[0].id, gold: { helpful: true } }];
+      await embedded.bob.call('update_queue_items', { queue_id, items: settled });
+      const other = [{ item_id: claimed[0].id, gold: { helpful: false } }];
+      const gold = await embedded.ada.call('update_queue_items', { queue_id, items: other, as_of });
+      expect(gold.counts).toEqual({ refused: 1 });
     }
   });
 

@@ -79,6 +79,26 @@ describe.each(services)('gold on $name', (service) => {
     expect(await settle(ada, { helpful: null })).toEqual({ unchanged: 1 });
   });
 
+  it('is refused with as_of where another one has settled the field otherwise since, also with by_user', async () => {
+    const { queue_id, ids } = await disputedQueue();
+    const { as_of } = await ada.call('query_queue_items', { queue_id });
+    const settle = (client: typeof ada, helpful: boolean | null, asOf?: string) => {
+      const items = [{ item_id: ids[0], gold: { helpful } }];
+      return client.call('update_queue_items', { queue_id, items, by_user: true, as_of: asOf });
+    };
+    expect((await settle(bob, false)).counts).toEqual({ done: 1 });
+    for (const helpful of [true, null]) {
+      const { items } = await settle(ada, helpful, as_of);
+      expect(items).toMatchObject([{ result: 'refused', error: { code: 'conflict' } }]);
+      expect(items[0].error.message).toMatch(
+        /^Not changed: (user-)?bob settled helpful as false at \S+Z, after as_of[.]$/,
+      );
+    }
+    expect((await settle(ada, false, as_of)).counts).toEqual({ unchanged: 1 });
+    expect((await settle(bob, true, as_of)).counts).toEqual({ done: 1 });
+    expect((await settle(ada, false)).counts).toEqual({ done: 1 });
+  });
+
   it.each([
     [{ gold: { helpful: 'maybe' } }, '"maybe" does not fit the field helpful'],
     [{ gold: { none: true } }, 'The queue has no field "none"'],

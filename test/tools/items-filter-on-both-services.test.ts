@@ -456,17 +456,17 @@ describe.each(services)('corrections on $name', (service) => {
     const own = { queue_id, items: [{ item_id: ids[0], retract: ['helpful'] }] };
     expect(await ada.call('update_queue_items', own)).toMatchObject({
       counts: { unchanged: 1 },
-      hint: '1 judgement of the user stays: by_user takes it back.',
+      stays: 'What the user gave stays: 1 judgement of helpful. To take it back, pass by_user.',
     });
     expect((await ada.call('update_queue_items', { ...own, by_user: true })).counts).toEqual({ done: 1 });
     await judge(ada, queue_id, ids, [true]);
-    expect((await ada.call('update_queue_items', { ...own, by_user: true })).hint).toBe(
-      '1 judgement of your own stays: retract without by_user takes it back.',
+    expect((await ada.call('update_queue_items', { ...own, by_user: true })).stays).toBe(
+      'What you gave yourself stays: 1 judgement of helpful. To take it back, retract without by_user.',
     );
     await ada.call('update_queue_items', { ...judged, items: [{ item_id: ids[0], judgements: { helpful: false } }] });
     expect(await ada.call('update_queue_items', { ...own, by_user: true })).toMatchObject({
       counts: { done: 1 },
-      hint: '1 judgement of your own stays: retract without by_user takes it back.',
+      stays: 'What you gave yourself stays: 1 judgement of helpful. To take it back, retract without by_user.',
     });
   });
 
@@ -478,7 +478,7 @@ describe.each(services)('corrections on $name', (service) => {
     await change({ note: 'Look again.' }, true);
     expect(await change({ retract: ['note'] })).toMatchObject({
       counts: { unchanged: 1 },
-      hint: '2 notes of the user stay: by_user takes them back.',
+      stays: 'What the user gave stays: 2 notes. To take it back, pass by_user.',
     });
     expect((await change({ retract: ['note'] }, true)).counts).toEqual({ done: 1 });
     await change({ annotation_state: 'skipped' });
@@ -493,15 +493,16 @@ describe.each(services)('corrections on $name', (service) => {
     await judge(ada, queue_id, ids, [true, false]);
     const judgements = { helpful: false };
     const items = ids.map((item_id) => ({ item_id, judgements }));
-    const { items: results, hint, text } = await ada.call('update_queue_items', { queue_id, items, by_user: true });
+    const { items: results, stays, text } = await ada.call('update_queue_items', { queue_id, items, by_user: true });
     expect(results[0]).toMatchObject({
       result: 'done',
       stays: expect.stringContaining(`${service.nameOf('ada')} judged helpful as true at `),
     });
     expect(results[1]).not.toHaveProperty('stays');
-    const offer =
-      'Your own judgements stay beside those of the user, 1 of helpful: to take them back, retract their fields without by_user.';
-    expect(hint).toBe(offer);
+    expect(stays).toBe(
+      'What you gave yourself stays: 1 judgement of helpful. To take it back, retract without by_user.',
+    );
+    expect(text).toContain(stays);
     expect(text).toContain('judged helpful as true');
     const takenBack = await ada.call('update_queue_items', {
       queue_id,
@@ -513,5 +514,29 @@ describe.each(services)('corrections on $name', (service) => {
       filter: { field: 'helpful', value: true, judged_at_least: 1 },
     });
     expect(left).toEqual([]);
+  });
+
+  it('says which judgements of other fields and notes of its own stay, whatever the user gives', async () => {
+    const { queue_id, ids } = await createQueue(service, ['call-2', 'call-3']);
+    const own = { judgements: { helpful: true, score: 4 }, note: 'Kind.' };
+    await ada.call('update_queue_items', { queue_id, items: ids.map((item_id) => ({ item_id, ...own })) });
+    const byUser = (change: object) =>
+      ada.call('update_queue_items', { queue_id, items: [{ item_id: ids[0], ...change }], by_user: true });
+    const judged = await byUser({ judgements: { helpful: true } });
+    const stays =
+      'What you gave yourself stays: 1 judgement of score, 1 note. To take it back, retract without by_user.';
+    expect(judged).toMatchObject({ stays, items: [{ item_id: ids[0], result: 'done' }] });
+    // The items describe only what contradicts the user.
+    expect(judged.items[0]).not.toHaveProperty('stays');
+    expect(judged.text).toContain(stays);
+    expect((await byUser({ note: 'Short.' })).stays).toBe(
+      'What you gave yourself stays: 1 judgement of helpful, 1 judgement of score, 1 note. To take it back, retract without by_user.',
+    );
+    const ofAll = { queue_id, filter: {}, change: { judgements: { helpful: false } }, by_user: true };
+    const offer =
+      'What you gave yourself stays: 2 judgements of helpful, 2 judgements of score, 2 notes. To take it back, retract without by_user.';
+    expect((await ada.call('update_queue_items', { ...ofAll, dry_run: true })).stays).toBe(offer);
+    expect((await ada.call('update_queue_items', ofAll)).stays).toBe(offer);
+    expect(await byUser({ annotation_state: 'in_progress' })).not.toHaveProperty('stays');
   });
 });

@@ -304,6 +304,40 @@ describe('query_calls', () => {
     );
   });
 
+  it('pages the operations of totals by limit and offset, and adds the others up', async () => {
+    const service = await startRecordedService();
+    const summary = { usage: { small: { total_tokens: 2 } } };
+    service.calls = [1, 2, 3].flatMap((count) =>
+      Array.from({ length: count }, (_, n) => ({ id: `c${count}${n}`, op_name: `op${count}`, summary })),
+    );
+    const { call } = await connectClient(service.environmentOf('ada'));
+    const page = (args: object) => call('query_calls', { totals: true, ...args });
+    const first = await page({ limit: 1, sort_by: [{ field: 'started_at', direction: 'asc' }] });
+    expect(first).toMatchObject({
+      totals: {
+        calls: 6,
+        tokens: 12,
+        operations: [
+          { operation: 'op3', calls: 3, tokens: 6 },
+          { operation: '2 others', calls: 3, tokens: 6 },
+        ],
+      },
+      total: 6,
+      next_offset: 1,
+      warning: 'sort_by and fields change nothing with totals.',
+    });
+    expect(first.text).toContain(
+      'sort_by and fields change nothing with totals. More operations follow: next_offset 1.',
+    );
+    const last = await page({ limit: 2, offset: 1 });
+    expect(last.totals.operations.map(({ operation }: { operation: string }) => operation)).toEqual([
+      'op2',
+      'op1',
+      '1 other',
+    ]);
+    expect(last).not.toHaveProperty('next_offset');
+  });
+
   it('asks for no more calls than fit the result', async () => {
     const service = await startRecordedService();
     service.respond = (request) => sendResponse(request, 200, '', { 'content-type': 'application/x-ndjson' });

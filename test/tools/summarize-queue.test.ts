@@ -407,7 +407,7 @@ describe('a summary beyond the size limit', () => {
   const annotators: [string, string] = ['ada', 'bob'];
   const agreement = { field: 'helpful', annotators, items: 1 };
   const left_out =
-    'Tables, comparisons or disagreements are left out because of the size limit. Use one dimension, a filter or a lower limit.';
+    'Tables, comparisons or disagreements are left out because of the size limit. Use one dimension, a filter, or a lower limit or number of disagreements.';
 
   it('keeps as many tables and comparisons as the limit has room for, and says so', () => {
     const summary = { total_items: 1, tables: [table, table, table, table], agreement: [agreement, agreement] };

@@ -71,6 +71,8 @@ export interface ChangedItems {
   stoppedBy?: HeddleError | undefined;
   /** Says what of the changes is not as one may think. */
   hint?: string | undefined;
+  /** Says how much the changes leave of what the other side gave, the user or this client, and how to take that back. */
+  stays?: string | undefined;
 }
 
 /** Items that are written together; after a failure of the service no more of them are. */
@@ -103,7 +105,7 @@ export async function changeItems(
   if (isDryRun) {
     await checkAssignees(updates, queue);
     const hint = describeOutcome(updates, target, queue, true);
-    return { items, results: inOrder(updates.map(previewOf)), ...(hint !== undefined && { hint }) };
+    return { items, results: inOrder(updates.map(previewOf)), hint, stays: describeStaying(updates, queue) };
   }
 
   const startedAtMs = Date.now();
@@ -126,7 +128,8 @@ export async function changeItems(
   const unread = isConditional ? await noteChangesByOthers(done, queue, startedAtMs) : undefined;
   const hint =
     [unread, describeOutcome(settled, target, queue)].filter((text) => text !== undefined).join(' ') || undefined;
-  return { items, stoppedBy, hint, results: inOrder((listed ? updates : settled).map(resultOf)) };
+  const results = inOrder((listed ? updates : settled).map(resultOf));
+  return { items, results, stoppedBy, hint, stays: describeStaying(settled, queue) };
 }
 
 function locatedChanges(target: ChangeTarget): LocatedChange[] {
@@ -203,7 +206,21 @@ function changesByItem(changes: readonly ListedChange[], items: readonly QueueIt
   return found;
 }
 
-/** Says what stays after changes by the user, what stays after one has taken back all that one gave, and what nobody has judged. */
+/** Says how much changes leave of what the other side gave, and how to take it back. */
+function describeStaying(updates: readonly Update[], { byUser }: QueueAccess): string | undefined {
+  const stays = updates.flatMap(({ stays, error }) => (error ? [] : stays));
+  if (stays.length === 0) return undefined;
+  const judged = countEach(stays.flatMap((given) => ('note' in given ? [] : [given.field])));
+  const noted = stays.filter((given) => 'note' in given).length;
+  const counts = [
+    ...[...judged].map(([field, count]) => `${pluralize(count, 'judgement')} of ${field}`),
+    ...(noted > 0 ? [pluralize(noted, 'note')] : []),
+  ].join(', ');
+  const [who, how] = byUser ? ['you gave yourself', 'retract without by_user'] : ['the user gave', 'pass by_user'];
+  return `What ${who} stays: ${counts}. To take it back, ${how}.`;
+}
+
+/** Says what stays after one has taken back all that one gave, and what nobody has judged. */
 function describeOutcome(
   updates: readonly Update[],
   target: ChangeTarget,
@@ -211,20 +228,6 @@ function describeOutcome(
   isDryRun = false,
 ): string | undefined {
   const notes: string[] = [];
-  const staying = updates.flatMap(({ stays, error }) => (error ? [] : stays));
-  if (staying.length > 0) {
-    const inFields = [...countEach(staying.map(({ field }) => field))].map(([field, count]) => `${count} of ${field}`);
-    notes.push(
-      `Your own judgements stay beside those of the user, ${inFields.join(', ')}: to take them back, retract their fields without by_user.`,
-    );
-  }
-  const ofOther = updates.flatMap((update) => update.ofOther);
-  if (ofOther.length > 0) {
-    const [whose, how] = queue.byUser ? ['of your own', 'retract without by_user'] : ['of the user', 'by_user'];
-    const counts = [...countEach(ofOther)].map(([kind, count]) => pluralize(count, kind)).join(' and ');
-    const [stay, them] = ofOther.length === 1 ? ['stays', 'it'] : ['stay', 'them'];
-    notes.push(`${counts} ${whose} ${stay}: ${how} takes ${them} back.`);
-  }
   const undone = updates.filter(
     ({ error, change, reopens }) => !error && (change.retract?.includes(everything) || reopens),
   );
@@ -298,7 +301,8 @@ async function noteChangesByOthers(
   return undefined;
 }
 
-function previewOf({ item, change, feedback, purge, stays, error }: Update): ItemResult {
+function previewOf(update: Update): ItemResult {
+  const { item, change, feedback, purge, error } = update;
   if (error) return { item_id: item.id, result: 'refused', error };
   const { annotation_state: state, assignees } = change;
   const changes = feedback.length > 0 || purge.length > 0 || state !== undefined || assignees !== undefined;
@@ -307,15 +311,19 @@ function previewOf({ item, change, feedback, purge, stays, error }: Update): Ite
     item_id: item.id,
     result: changes ? 'would_send' : 'unchanged',
     annotation_state,
-    ...staysOf(stays),
+    ...staysOf(update),
   };
 }
 
-function staysOf(stays: Update['stays']): Pick<ItemResult, 'stays'> {
-  return stays.length === 0 ? {} : { stays: stays.map(judgementText).join('; ') };
+/** Describes the judgements of this client that a change by the user contradicts; the result counts the others. */
+function staysOf({ change, stays }: Update): Pick<ItemResult, 'stays'> {
+  const isJudged = (field: string): boolean => Object.hasOwn(change.judgements ?? {}, field);
+  const texts = stays.flatMap((given) => ('note' in given || !isJudged(given.field) ? [] : [judgementText(given)]));
+  return texts.length === 0 ? {} : { stays: texts.join('; ') };
 }
 
-function resultOf({ item, after = item, wrote, meanwhile, stays, error }: Update): ItemResult {
+function resultOf(update: Update): ItemResult {
+  const { item, after = item, wrote, meanwhile, error } = update;
   if (error) return { item_id: item.id, result: 'refused', error };
   const result = wrote ? 'done' : 'unchanged';
   const { annotation_state } = after;
@@ -324,7 +332,7 @@ function resultOf({ item, after = item, wrote, meanwhile, stays, error }: Update
     result,
     annotation_state,
     ...(meanwhile !== undefined && { meanwhile }),
-    ...staysOf(stays),
+    ...staysOf(update),
   };
 }
 

@@ -12,6 +12,7 @@ import {
   type Judgement,
   judgementsOf,
   latestJudgements,
+  type Note,
   notesOf,
   noteType,
 } from '../judgements.ts';
@@ -53,7 +54,10 @@ export interface LocatedChange {
 
 /** Conditions that items must meet before they are changed. */
 export interface ItemConditions {
-  /** Time since which no other annotator may have judged or moved an item; not for a change by the user, or if several opinions are wanted. */
+  /**
+   * Time since which no other annotator may have changed an item: settled a field that the change settles, or judged or moved the item.
+   * The latter may be for a change by the user, or if several opinions are wanted.
+   */
   asOf?: string | undefined;
   expectedState?: string | undefined;
 }
@@ -71,10 +75,11 @@ export interface Update {
   after?: QueueItem;
   /** The changes of the item by others during the call, as text. */
   meanwhile?: string;
-  /** The judgements of this client that a change by the user contradicts. */
-  stays: Judgement[];
-  /** One entry for each judgement or note that stays because the other side gave it: the user or this client, whichever does not ask. */
-  ofOther: ('judgement' | 'note')[];
+  /**
+   * What stays because the other side gave it. For a change by the user, what this client gave and the user does not give alike;
+   * for this client, what the user gave, where the client would take back and has given nothing.
+   */
+  stays: (Judgement | Note)[];
   /** True if taking judgements back opens the item again for its account, which has completed it. */
   reopens?: boolean;
   /** Fields, but those of text, that nobody has judged on an item which a change completes with other judgements. */
@@ -166,11 +171,12 @@ export async function planUpdates(
       purge: [],
       wrote: false,
       stays: [],
-      ofOther: [],
       unjudged: [],
     };
     const given = judgementsByCall.get(item.call_id) ?? [];
-    const error = unmetCondition(item, given, conditions, queue);
+    const goldGiven = goldByCall.get(item.call_id) ?? [];
+    const error =
+      unmetCondition(item, given, conditions, queue) ?? settledSince(change, latestJudgements(goldGiven), asOf, queue);
     if (error) return { ...update, error };
     const author = {
       project_id: queue.project,
@@ -194,13 +200,6 @@ export async function planUpdates(
     const retracted = own.filter(({ field }) => takesAll || retract.includes(field));
     update.purge.push(...retracted.map(({ id }) => id));
     update.reopens = retracted.length > 0 && item.own_state === 'completed' && change.annotation_state === undefined;
-    // Users may not know what the client has judged on their behalf.
-    if (retracted.length === 0 || queue.byUser) {
-      const ofOther = given.filter((judgement) => isOwn(judgement, asOther));
-      const named = ofOther.filter(({ field }) => takesAll || retract.includes(field));
-      update.ofOther.push(...named.map(() => 'judgement' as const));
-    }
-    const goldGiven = goldByCall.get(item.call_id) ?? [];
     for (const [field, value] of Object.entries(change.gold ?? {})) {
       const given = goldGiven.filter((gold) => gold.field === field);
       const [latest] = latestJudgements(given);
@@ -213,33 +212,37 @@ export async function planUpdates(
       const id = contentId([tag, queue.id, item.call_id, feedback_type, value, reason, latest?.id]);
       update.feedback.push({ ...author, feedback_type, payload: { value, ...(reason && { reason }) }, id });
     }
-    const noteId = (text: string) => contentId([tag, author.creator, queue.id, item.call_id, noteType, text]);
-    const notesGiven = notesByCall.get(item.call_id) ?? [];
-    const ownNotes = notesGiven.filter((given) => isOwn(given, queue) || given.id === noteId(given.note));
-    if (takesAll || retract.includes(notes)) {
-      update.purge.push(...ownNotes.map(({ id }) => id));
-      const ofOther = notesGiven.filter((given) => (ownNotes.length === 0 || queue.byUser) && isOwn(given, asOther));
-      update.ofOther.push(...ofOther.map(() => 'note' as const));
-    }
+    const noteId = (text: string, judge: QueueAccess) =>
+      contentId([tag, creatorOf(judge), queue.id, item.call_id, noteType, text]);
+    const notesOfJudge = (judge: QueueAccess): Note[] =>
+      (notesByCall.get(item.call_id) ?? []).filter(
+        (given) => isOwn(given, judge) || given.id === noteId(given.note, judge),
+      );
+    const ownNotes = notesOfJudge(queue);
+    const takesNotes = takesAll || retract.includes(notes);
+    if (takesNotes) update.purge.push(...ownNotes.map(({ id }) => id));
     if (note !== undefined && !ownNotes.some((given) => given.note === note)) {
-      update.feedback.push({ ...author, feedback_type: noteType, payload: { note }, id: noteId(note) });
+      update.feedback.push({ ...author, feedback_type: noteType, payload: { note }, id: noteId(note, queue) });
     }
     if (change.judgements && change.annotation_state === 'completed') {
       const kept = given.filter((judgement) => !retracted.includes(judgement));
       const judged = new Set([...Object.keys(change.judgements), ...kept.map(({ field }) => field)]);
       update.unjudged = unjudgedFields(fields, judged);
     }
-    if (queue.byUser) update.stays = contradictedBy(change, given, asClient);
+    const judgedByOther = latestJudgements(given.filter((judgement) => isOwn(judgement, asOther)));
+    const notedByOther = notesOfJudge(asOther);
+    const values = new Map(Object.entries(change.judgements ?? {}));
+    if (!queue.byUser) {
+      const isNamed = ({ field }: Judgement) => takesAll || retract.includes(field);
+      if (retracted.length === 0) update.stays.push(...judgedByOther.filter(isNamed));
+      if (takesNotes && ownNotes.length === 0) update.stays.push(...notedByOther);
+    } else if (change.judgements || note !== undefined || retract.length > 0) {
+      // Users may not know what the client has given on their behalf.
+      const isLeft = ({ field, value }: Judgement) => !values.has(field) || !isSame(values.get(field), value);
+      update.stays.push(...judgedByOther.filter(isLeft), ...notedByOther.filter((given) => given.note !== note));
+    }
     return update;
   });
-}
-
-/** Returns the judgements of a client that differ from those of a change by the user. */
-function contradictedBy({ judgements = {} }: Change, given: readonly Judgement[], asClient: QueueAccess): Judgement[] {
-  const values = new Map(Object.entries(judgements));
-  return latestJudgements(given.filter((judgement) => isOwn(judgement, asClient))).filter(
-    ({ field, value }) => values.has(field) && !isSame(values.get(field), value),
-  );
 }
 
 /** Returns the refusal of an item in another state than expected, or that another annotator has, or may have, changed. */
@@ -255,7 +258,7 @@ function unmetCondition(
     return conflict(`the item is ${annotation_state}${setter}, not ${expectedState}`);
   }
   if (asOf === undefined) return undefined;
-  const since = Date.parse(/(Z|[+-]\d\d:?\d\d)$/.test(asOf) ? asOf : `${asOf}Z`);
+  const since = timeOf(asOf);
   const judged = given.findLast((judgement) => Date.parse(judgement.at) > since && !isOwn(judgement, queue));
   if (judged) return conflict(`${judgementText(judged)}, after as_of`);
   const { facts } = queue.service;
@@ -271,6 +274,32 @@ function unmetCondition(
   const hint = `Read the item again, or pass expected_state ${annotation_state} if that is what you saw.`;
   const reason = 'the service does not record when, and this server has not shown the item with this as_of';
   return conflict(`${moveText(item)}, perhaps after as_of: ${reason}`, hint);
+}
+
+/** Returns the refusal of gold for a field that another one has settled after `asOf`, since there is only one gold of a field. */
+function settledSince(
+  { gold = {} }: Change,
+  given: readonly Judgement[],
+  asOf: string | undefined,
+  queue: QueueAccess,
+): HeddleError | undefined {
+  if (asOf === undefined) return undefined;
+  const values = new Map(Object.entries(gold));
+  const settled = given.find(
+    (judgement) =>
+      values.has(judgement.field) &&
+      !isSame(judgement.value, values.get(judgement.field)) &&
+      Date.parse(judgement.at) > timeOf(asOf) &&
+      !isOwn(judgement, queue),
+  );
+  if (!settled) return undefined;
+  const { user, field, value, at } = settled;
+  return conflict(`${user} settled ${shortName(field)} as ${shownValue(value)} at ${at}, after as_of`);
+}
+
+/** Returns a time of the service in milliseconds; one without a zone is in UTC. */
+function timeOf(text: string): number {
+  return Date.parse(/(Z|[+-]\d\d:?\d\d)$/.test(text) ? text : `${text}Z`);
 }
 
 /** Returns whether an item shows the state that the account has set. */
@@ -292,6 +321,9 @@ const maxValueChars = 200;
 
 /** Describes who gave a judgement, and when. */
 export function judgementText({ annotator, field, value, at }: Judgement): string {
-  const shown = JSON.stringify(cutValue(value, maxValueChars));
-  return `${shortName(annotator)} judged ${shortName(field)} as ${shown} at ${at}`;
+  return `${shortName(annotator)} judged ${shortName(field)} as ${shownValue(value)} at ${at}`;
+}
+
+function shownValue(value: unknown): string {
+  return JSON.stringify(cutValue(value, maxValueChars));
 }

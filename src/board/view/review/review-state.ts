@@ -35,6 +35,7 @@ const maxListedItems = 50;
 /** Sentences for errors that concern an item. */
 const itemSentences: Record<string, string> = {
   invalid_request: 'You have finished or skipped this item before. Look at it again, then write.',
+  conflict: 'Someone has changed this meanwhile. Look at it again, then write.',
   invalid_arguments: 'This was not accepted. Choose or write the value again.',
 };
 
