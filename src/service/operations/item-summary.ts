@@ -7,6 +7,7 @@ import { medianSeconds } from '../../core/statistics/pace.ts';
 import { withoutZone } from '../../core/timestamps.ts';
 import { nextTurn } from '../../core/turns.ts';
 import type { RequestBudget } from '../request-budget.ts';
+import { deletedCallIds } from '../storage/call-events.ts';
 import type { Database, Transaction } from '../storage/database.ts';
 import type { Tables } from '../storage/database-tables.ts';
 import { findQueue } from '../storage/queue-rows.ts';
@@ -106,8 +107,7 @@ function exclusionIn(conditions: ItemSelection, project_id: string) {
   const ids =
     exclusion?.ids ??
     sql`(select id from calls where project_id = ${project_id} and exception is not null
-      union all select id from deleted_calls where project_id = ${project_id}
-      and not exists (select 1 from calls where calls.project_id = deleted_calls.project_id and calls.id = deleted_calls.id))`;
+      union all select id from ${deletedCallIds(project_id)} as deleted)`;
   const others = calls.filter((list) => list !== exclusion);
   const all = { ...conditions, filter: exclusion ? filter : { ...filter, has_error: null }, calls: others };
   return { all, excluded: { ...all, calls: [...others, { isWanted: true, ids }] } };

@@ -92,6 +92,8 @@ export interface ConditionPart {
   numberField?: string;
   /** Returns the SQL that selects, as `call_id`, the ids of a project's calls that satisfy the condition. */
   callIds?: (project_id: string) => Expression<unknown>;
+  /** True if that lists every call that satisfies the condition once, and beside these only deleted calls. */
+  listsOnce?: boolean;
   /** The type of the feedback without which no call satisfies the condition; `*` stands for any. */
   feedbackType?: string;
 }
@@ -604,7 +606,7 @@ function isInQueue(queueIds: readonly unknown[]): Condition {
   const callIds = (project_id: string) => sql`${items} ${project_id}`;
   const accepts = (record: ComparedRecord): boolean =>
     [record.valueAt(queuePath)].flat().some((id) => ids.includes(id as string));
-  return { accepts, ...exactly({ condition, callIds }), ...readsNothing };
+  return { accepts, ...exactly({ condition, callIds, listsOnce: ids.length === 1 }), ...readsNothing };
 }
 
 /** Narrows calls to those with feedback of a type; `*` stands for any. */

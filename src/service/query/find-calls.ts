@@ -1,4 +1,4 @@
-import { expressionBuilder } from 'kysely';
+import { type Expression, expressionBuilder, sql } from 'kysely';
 import type { RecordedCall } from '../../contract/calls.ts';
 import type { BodyOf } from '../../contract/endpoints.ts';
 import type { SortKey } from '../../contract/sort-keys.ts';
@@ -7,6 +7,7 @@ import { parseStoredJson } from '../../core/json/exact-number.ts';
 import { ownMember } from '../../core/json/member-at.ts';
 import { normalizeTimestamp } from '../../core/timestamps.ts';
 import { nextTurn } from '../../core/turns.ts';
+import { deletedCallIds } from '../storage/call-events.ts';
 import { type CallRow, emptyMembers, type JsonColumn, jsonColumns, smallColumns } from '../storage/call-rows.ts';
 import type { Database, Transaction } from '../storage/database.ts';
 import type { Tables } from '../storage/database-tables.ts';
@@ -333,7 +334,8 @@ export async function countFoundCalls(
   limit: number,
   access: QueryAccess,
 ): Promise<number> {
-  return countQuickly(database, await narrowPlan(database, planCalls(database, selection, access), 'count'), limit);
+  const plan = planCalls(database, selection, access);
+  return countQuickly(database, listedOnce(plan) ? plan : await narrowPlan(database, plan, 'count'), limit);
 }
 
 /** Maximum number of conditions whose opposites are counted instead: each doubles the number of statements. */
@@ -358,6 +360,8 @@ async function countQuickly(database: Database, plan: CallsPlan, limit: number):
 }
 
 async function countPlanned(database: Database, plan: CallsPlan, limit: number): Promise<number> {
+  const listed = listedOnce(plan);
+  if (listed) return countListedOnce(database, plan, listed, limit);
   let count = 0;
   if (plan.accepts) {
     const columns = [...smallColumns, ...jsonColumnsOf(plan.paths)];
@@ -370,6 +374,29 @@ async function countPlanned(database: Database, plan: CallsPlan, limit: number):
     if (count >= limit) return limit;
   }
   return count;
+}
+
+/** Returns the condition that lists the calls of a plan, if it has no other than the project. */
+function listedOnce({ parts, accepts, ids }: CallsPlan): ConditionPart | undefined {
+  return accepts || ids || parts.length > 2 ? undefined : parts.find((part) => part.listsOnce);
+}
+
+/** Counts the calls that a condition lists, without reading them. */
+async function countListedOnce(
+  database: Database,
+  { project_id }: CallsPlan,
+  { callIds }: ConditionPart,
+  limit: number,
+): Promise<number> {
+  const listed = callIds!(project_id);
+  const count = (list: Expression<unknown>) => sql`(select count(*) from (${list}) as listed)`;
+  const { rows } = await database.read((transaction) =>
+    sql<{ count: number }>`
+      select ${count(listed)} - ${count(sql`${listed} and call_id in ${deletedCallIds(project_id)}`)} as count
+    `.execute(transaction),
+  );
+  // PostgreSQL's driver returns counts as strings.
+  return Math.min(limit, Number(rows[0]!.count));
 }
 
 /** The place of a call in another order than that of start. */

@@ -31,6 +31,12 @@ interface ScanOptions {
 /** The columns whose text has no limit. */
 const unlimitedColumns: readonly string[] = [...jsonColumns, 'exception', 'display_name'];
 
+/** Maximum memory of a call whose values are read as it is found, in bytes. */
+const maxSmallBytes = 8 * 1024;
+
+const ifSmall = (column: CallColumn) =>
+  sql<string | null>`case when memory_bytes <= ${sql.lit(maxSmallBytes)} then ${sql.ref(column)} end`.as(column);
+
 /** The place of a call in the order of start. */
 type Position = Pick<Tables['calls'], 'id' | 'started_at'>;
 
@@ -169,10 +175,14 @@ export async function* inOrderOfStart<T>(
   // If indexes apply every condition, the database skips the first calls.
   const skippedByDatabase = !ids && !accepts && isOrdered(plan) ? offset : 0;
   let toSkip = offset - skippedByDatabase;
+  // The values of small calls are read as they are found, unless they are to be skipped.
+  const readsSmall = hasShortOnly || (!ids && (accepts !== undefined || toSkip === 0));
+  const isRead = ({ memory_bytes }: FoundCall): boolean =>
+    hasShortOnly || (readsSmall && memory_bytes <= maxSmallBytes);
   let wanted = limit;
   const batches = ids
     ? listedInOrderOfStart(database, plan, ids, scan)
-    : foundInOrderOfStart(database, plan, scan, { columns: hasShortOnly ? columns : [], skippedByDatabase });
+    : foundInOrderOfStart(database, plan, scan, { columns: readsSmall ? columns : [], skippedByDatabase });
   for await (const found of batches) {
     // Without a test, the values of calls to skip need not be read.
     const skipped = accepts ? 0 : Math.min(toSkip, found.length);
@@ -181,7 +191,9 @@ export async function* inOrderOfStart<T>(
     for (const batch of hasShortOnly ? [remaining] : inBatchesBySize(remaining, maxBatchBytes, memoryOf)) {
       const bytes = hasShortOnly ? 0 : totalMemoryOf(batch);
       await budget.reserve(bytes);
-      const rows = hasShortOnly ? (batch as SizedRow[]) : await readCallRows(database, plan, batch, columns);
+      const large = batch.filter((call) => !isRead(call));
+      const read = new Map((await readCallRows(database, plan, large, columns)).map((row) => [row.id, row]));
+      const rows = batch.flatMap((call) => (isRead(call) ? (call as SizedRow) : (read.get(call.id) ?? [])));
       const accepted: T[] = [];
       await plan.related?.load(rows.map(({ id }) => id));
       for (const row of rows) {
@@ -220,7 +232,8 @@ async function* foundInOrderOfStart(
         if (!isFull && needsRanges) end = await endOfRange(transaction, plan, { direction, after }, size.calls);
         const positions = transaction
           .selectFrom('calls')
-          .select(['id', 'started_at', 'memory_bytes', ...columns])
+          .select(place)
+          .select(columns.map((column) => (unlimitedColumns.includes(column) ? ifSmall(column) : column)))
           .where(conditionOf(parts, { direction, after, upTo: end }))
           .orderBy(startOf(plan), direction)
           .orderBy('id')
@@ -295,6 +308,7 @@ export async function readCallRows(
   calls: readonly { id: string }[],
   columns: readonly CallColumn[],
 ): Promise<SizedRow[]> {
+  if (calls.length === 0) return [];
   const ids = calls.map(({ id }) => id);
   const rows = (await database.read((transaction) =>
     selectByIds(transaction, 'calls', project_id, ids)

@@ -1,3 +1,4 @@
+import { type RawBuilder, sql } from 'kysely';
 import type { EndedCall, StartedCall } from '../../contract/calls.ts';
 import type { ResultOf } from '../../contract/endpoints.ts';
 import { inBatches } from '../../core/in-batches.ts';
@@ -258,4 +259,10 @@ export async function deleteCallTrees(
   );
   await deleteByIds(transaction, 'calls', project_id, [...deleted]);
   return deleted.size;
+}
+
+/** Returns SQL of the ids of a project's calls that were deleted. An import can bring a deleted call back. */
+export function deletedCallIds(project_id: string): RawBuilder<unknown> {
+  return sql`(select id from deleted_calls where project_id = ${project_id}
+    and not exists (select 1 from calls where calls.project_id = deleted_calls.project_id and calls.id = deleted_calls.id))`;
 }

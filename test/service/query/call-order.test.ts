@@ -147,6 +147,37 @@ async function checkOrders(generated: readonly GeneratedCall[], orders: Key[][],
 }
 
 describe('the order of recorded calls', () => {
+  it('holds for short and long calls, which keep all their values', async () => {
+    const project_id = 'team/lengths';
+    const lengths = [3, 20_000, 5, 30_000, 7];
+    const inputsOf = (length: number) => ({ text: 'x'.repeat(length) });
+    const calls = lengths.map((length, second) => ({
+      id: `call-${second}`,
+      op_name: 'ask',
+      started_at: time(second),
+      ended_at: time(10),
+      inputs: inputsOf(length),
+      output: length,
+    }));
+    await record(project_id, calls);
+    const read = async (page: object) => {
+      const columns = ['inputs', 'output'];
+      const { body } = await service.send('POST', '/calls/stream_query', basic, { project_id, columns, ...page });
+      return (body as string)
+        .split('\n')
+        .slice(0, -1)
+        .map((line) => JSON.parse(line))
+        .map(({ inputs, output }) => [inputs.text.length, output]);
+    };
+    const all = lengths.map((length) => [length, length]);
+    const isShort = {
+      $not: [{ $contains: { input: { $getField: 'inputs.text' }, substr: { $literal: 'x'.repeat(25_000) } } }],
+    };
+    expect(await read({})).toEqual(all);
+    expect(await read({ offset: 1, limit: 3 })).toEqual(all.slice(1, 4));
+    expect(await read({ query: { $expr: isShort }, offset: 1 })).toEqual([all[1], all[2], all[4]]);
+  });
+
   it('is the one of the compared values, whatever their types, on every page', async () => {
     const orders = fc.array(keys, { minLength: 1, maxLength: 5 });
     await fc.assert(fc.asyncProperty(fc.array(call, { maxLength: 40 }), orders, page, checkOrders), {

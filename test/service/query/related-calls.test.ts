@@ -159,5 +159,8 @@ describe('conditions on the queues of calls', () => {
       count: 5001,
       has_more: true,
     });
+    await send('/calls/delete', { call_ids: ['many-0', 'many-1'] });
+    expect(await count(isInQueue)).toEqual({ count: 5001 });
+    expect(await count(isInQueue, isEven)).toEqual({ count: 2501 });
   });
 });
