@@ -20,7 +20,7 @@ import {
   oppositeOf,
 } from './condition.ts';
 import { referenceExpander } from './expand-references.ts';
-import { callsByNumber, latencyField } from './member-order.ts';
+import { equalityInIndex, idsInIndex, latencyField, usableIndex } from './member-order.ts';
 import { hasMuchFeedback, type RelatedValues, readFeedbackByCall, relatedValues } from './related-values.ts';
 import type { SearchSize } from './search-size.ts';
 
@@ -133,6 +133,8 @@ const indexed = new Map<string, readonly string[]>([
   ['thread_id', ['equal', 'one of']],
   ['started_at', ['since', 'before']],
   ['exception', ['not null']],
+  // Any member of which there is an index.
+  ['a member', ['equal']],
 ]);
 
 export function hasIndex({ about }: ConditionPart): boolean {
@@ -163,7 +165,7 @@ export async function narrowPlan(database: Database, plan: CallsPlan, purpose: '
   if (isById(plan)) return plan;
   const listed =
     (await withFeedback(database, plan)) ?? (await withQueues(database, plan)) ?? (await withFew(database, plan));
-  return listed ?? withOperations(database, plan, purpose);
+  return listed ?? (await withMember(database, plan, purpose)) ?? withOperations(database, plan, purpose);
 }
 
 /** Replaces conditions on the feedback of one type by the ids of the calls that satisfy them; undefined without one, or if there is much feedback. */
@@ -209,10 +211,37 @@ async function withFew(database: Database, plan: CallsPlan): Promise<CallsPlan |
   for (const part of parts) {
     // Another index may find fewer calls than that of a number.
     const field = isServedByOperations(plan) && part.numberField;
+    const index = field ? await usableIndex(database, project_id, field) : undefined;
     const ids =
       (part.patterns && (await database.textIndex.find(project_id, part.patterns, maxSmall))) ??
-      (field ? await callsByNumber(database, { project_id, field, condition: part.condition }, maxSmall) : undefined);
+      (index && (await idsInIndex(database, project_id, index, [part.condition], maxSmall)));
     if (ids) return withIds({ ...plan, parts: parts.filter((other) => other !== part) }, ids);
+  }
+  return undefined;
+}
+
+/** Replaces the equality of a member by the calls that its index finds; undefined without one, or if a page needs few of many calls. */
+async function withMember(
+  database: Database,
+  plan: CallsPlan,
+  purpose: 'page' | 'count',
+): Promise<CallsPlan | undefined> {
+  const { project_id, tests, parts } = plan;
+  for (const test of isServedByOperations(plan) ? tests : []) {
+    const { path, texts } = test.equality ?? {};
+    const index = path && (await usableIndex(database, project_id, path, parts.filter(hasIndex)));
+    if (!index || !texts) continue;
+    const { conditions, areExact } = equalityInIndex(index, texts);
+    const rest = areExact ? tests.filter((other) => other !== test) : tests;
+    const others = areExact ? parts.filter((part) => !test.parts.includes(part)) : parts;
+    const narrowed = { ...plan, ...testedBy(database, plan, rest), parts: others };
+    const counted = purpose === 'count' && areExact ? await withOperations(database, narrowed, purpose) : undefined;
+    if (counted && !counted.accepts && counted.parts.every(hasIndex)) {
+      const found: ConditionPart = { condition: conditions[0]!, about: { column: 'a member', is: 'equal' } };
+      return { ...counted, parts: [...counted.parts, found] };
+    }
+    const ids = await idsInIndex(database, project_id, index, conditions, purpose === 'count' ? maxListed : maxSmall);
+    if (ids) return withIds(narrowed, ids);
   }
   return undefined;
 }

@@ -115,9 +115,11 @@ export interface Condition {
   scans: number;
   /** The conditions that must all hold, if it is made of several. */
   conjuncts?: readonly Condition[];
+  /** The member of a JSON column whose equality with one of some texts it is. */
+  equality?: { path: string; texts: readonly string[] };
 }
 
-type Narrowing = Pick<Condition, 'parts' | 'isExact'>;
+type Narrowing = Pick<Condition, 'parts' | 'isExact' | 'equality'>;
 
 /** The columns that the database may compare in place of members of the record with the same values. */
 export interface ConditionColumns {
@@ -480,9 +482,11 @@ class Compiler {
     const column = this.#jsonColumnOf(path);
     // The JSON of a value contains each text in it.
     const pattern = column && values.length === 1 ? this.#patternIn(values[0], false) : undefined;
-    if (!column || !pattern) return unnarrowed;
+    const isOfTexts = column !== undefined && values.length > 0 && values.every(isStorable);
+    const member = isOfTexts ? { equality: { path, texts: values } } : {};
+    if (!column || !pattern) return { ...unnarrowed, ...member };
     const condition = isLargeOr([eb(column, 'like', pattern)]);
-    return { parts: [{ condition, patterns: [{ column, pattern, ignoresCase: false }] }], isExact: false };
+    return { parts: [{ condition, patterns: [{ column, pattern, ignoresCase: false }] }], isExact: false, ...member };
   }
 
   /** Does the same as {@link patternIn}, but for no more than so many patterns that a statement does not take long. */
@@ -716,7 +720,7 @@ const timeFields = new Set(['started_at', 'ended_at', 'deleted_at', 'created_at'
 function comparablePair(first: unknown, second: unknown, record: ComparedRecord): [unknown, unknown] {
   const areLarge = isLargeInteger(first) && isLargeInteger(second);
   const [a, b] = areLarge ? [BigInt(String(first)), BigInt(String(second))] : [plainNumber(first), plainNumber(second)];
-  if (typeof a === 'number' && typeof b === 'string') return [a, secondsOf(b) ?? asNumber(b)];
+  if (typeof a === 'number' && typeof b === 'string') return [a, numberInText(b)];
   if (typeof b === 'number') return [asNumber(a), b];
   if (typeof b === 'string' && a !== undefined && a !== null) return [record.textOf(first), b];
   return [a ?? null, b ?? null];
@@ -751,6 +755,11 @@ function asNumber(written: unknown): number | undefined {
   if (typeof value !== 'string' || value.length > maxNumberChars || value.trim() === '') return undefined;
   const number = Number(value);
   return Number.isNaN(number) ? undefined : number;
+}
+
+/** Returns the number that a text stands for beside a number. */
+export function numberInText(text: string): number | undefined {
+  return secondsOf(text) ?? asNumber(text);
 }
 
 function secondsOf(value: unknown): number | undefined {

@@ -1,9 +1,10 @@
 import { type Expression, type SqlBool, sql } from 'kysely';
 import type { SortKey } from '../../contract/sort-keys.ts';
+import { nextTurn } from '../../core/turns.ts';
 import type { Database, SortedMember, Transaction } from '../storage/database.ts';
 import type { Tables } from '../storage/database-tables.ts';
 import { digestOf } from '../storage/digest.ts';
-import { type ConditionPart, joinParts } from './condition.ts';
+import { type ConditionPart, joinParts, numberInText } from './condition.ts';
 
 /** Maximum number of indexes of members, each of which is kept up with every recorded call. */
 const maxIndexes = 4;
@@ -33,7 +34,7 @@ export interface MemberIndex {
   ordersByNull: boolean;
 }
 
-/** Finds, creates and replaces the indexes of members by which calls are sorted. */
+/** Finds, creates and replaces the indexes of members by which calls are sorted or compared. */
 export class MemberIndexes {
   readonly #database: Database;
   readonly #usedAt = new Map<string, number>();
@@ -114,34 +115,71 @@ export const latencyField = 'summary.weave.latency_ms';
 /** Number of calls of a project up to which each is read instead of creating an index. */
 export const maxCallsWithoutIndex = 20_000;
 
-/**
- * Returns the ids of a project's calls whose number in a field satisfies a condition. Undefined if they are more than `maxCalls`, or
- * without an index, which is created for projects with many calls.
- */
-export async function callsByNumber(
+/** Returns the index of a member if it has the calls of a project. It is created if many of these satisfy some conditions. */
+export async function usableIndex(
   database: Database,
-  { project_id, field, condition }: { project_id: string; field: string; condition: Expression<SqlBool> },
-  maxCalls: number,
-): Promise<string[] | undefined> {
+  project_id: string,
+  field: string,
+  conditions: readonly ConditionPart[] = [],
+): Promise<MemberIndex | undefined> {
   const indexes = MemberIndexes.of(database);
   const index = indexes.indexFor([{ field, direction: 'desc' }]);
-  if (!index) return undefined;
-  if (!(await indexes.isReady(index, project_id))) {
-    const isLarge = await database.read((transaction) =>
-      indexedCalls(transaction, project_id).limit(1).offset(maxCallsWithoutIndex).executeTakeFirst(),
-    );
-    if (isLarge) await indexes.create(index);
-    if (!isLarge || !(await indexes.isReady(index, project_id))) return undefined;
-  }
-  const { number } = index;
-  const rows = await database.read((transaction) =>
+  if (!index || (await indexes.isReady(index, project_id))) return index;
+  const isLarge = await database.read((transaction) =>
     indexedCalls(transaction, project_id)
-      .where(condition)
-      .orderBy(number, 'desc')
-      .limit(maxCalls + 1)
-      .execute(),
+      .where(joinParts(conditions))
+      .limit(1)
+      .offset(maxCallsWithoutIndex)
+      .executeTakeFirst(),
   );
-  return rows.length > maxCalls ? undefined : rows.map(({ id }) => id);
+  if (isLarge) await indexes.create(index);
+  return isLarge && (await indexes.isReady(index, project_id)) ? index : undefined;
+}
+
+/** Returns the ids of a project's calls that satisfy one of some conditions; undefined if they are more than `maxCalls`. */
+export async function idsInIndex(
+  database: Database,
+  project_id: string,
+  { number }: MemberIndex,
+  conditions: readonly Expression<SqlBool>[],
+  maxCalls: number,
+): Promise<string[] | undefined> {
+  const ids: string[] = [];
+  for (const condition of conditions) {
+    await nextTurn();
+    const rows = await database.read((transaction) =>
+      indexedCalls(transaction, project_id)
+        .where(condition)
+        .orderBy(number, 'desc')
+        .limit(maxCalls + 1 - ids.length)
+        .execute(),
+    );
+    for (const { id } of rows) ids.push(id);
+    if (ids.length > maxCalls) return undefined;
+  }
+  return ids;
+}
+
+/** Engines read numbers of many digits less exactly than JavaScript does. */
+const relativeError = 1e-12;
+
+/** Returns conditions of which each call satisfies one whose member is equal to one of some texts; no other does if they are exact. */
+export function equalityInIndex(
+  { number, text }: MemberIndex,
+  texts: readonly string[],
+): { conditions: Expression<SqlBool>[]; areExact: boolean } {
+  // A character takes two units of a string at most.
+  const beginnings = texts.map((whole) => [...whole.slice(0, 2 * maxIndexedChars)].slice(0, maxIndexedChars));
+  const list = sql.join(beginnings.map((signs) => signs.join('')));
+  const conditions = [sql<SqlBool>`${ofSorted} and ${number} is null and ${text} in (${list})`];
+  for (const value of texts.map(numberInText).filter((found) => found !== undefined)) {
+    const error = Math.abs(value) * relativeError;
+    conditions.push(sql`${number} between ${value - error} and ${value + error}`);
+  }
+  return {
+    conditions,
+    areExact: conditions.length === 1 && beginnings.every(({ length }) => length < maxIndexedChars),
+  };
 }
 
 function sortedMember({ memberIndexes }: Database, field: string): SortedMember | undefined {

@@ -14,7 +14,7 @@ export interface SortedMember {
   text?: string;
 }
 
-/** The indexes of members of recorded calls, which are created when calls are sorted by them. */
+/** The indexes of members of recorded calls, which are created when calls are sorted by them or compared with a text. */
 export interface MemberIndexStore {
   /** Begins the names of these indexes and of no others. */
   readonly prefix: string;

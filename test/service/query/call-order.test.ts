@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import { type SqlBool, sql } from 'kysely';
 import { describe, expect, it } from 'vitest';
-import { callsByNumber, MemberIndexes } from '../../../src/service/query/member-order.ts';
+import { idsInIndex, MemberIndexes } from '../../../src/service/query/member-order.ts';
 import { openDatabase } from '../../../src/service/storage/open-database.ts';
 import { caseCount } from '../../support/cases.ts';
 import { basic, startTestService, withStore } from '../../support/embedded-service.ts';
@@ -320,6 +320,70 @@ describe('the index of a member', async () => {
     });
   });
 
+  it('finds and counts the calls whose member is equal to a text, as without it', async () => {
+    const values = [
+      1,
+      '1',
+      '1.0',
+      ' 1 ',
+      true,
+      'true',
+      null,
+      undefined,
+      0.1,
+      1e-7,
+      9007199254740992,
+      '',
+      'é',
+      [1],
+      { a: 1 },
+    ];
+    const longs = ['a', 'b'].map((end) => `${'😀'.repeat(100)}${end}`);
+    const calls = [...values, ...longs, 'x'.repeat(100), '2026-01-01T00:00:00Z', 1_767_225_600].map((n, index) => ({
+      id: `id-${String(index).padStart(2, '0')}`,
+      op_name: index % 2 === 0 ? 'even' : 'odd',
+      started_at: time(index),
+      ended_at: time(index),
+      inputs: { n, deep: { same: n } },
+      output: null,
+    }));
+    await record('p/equal', calls);
+    const cases: [string | string[], string][] = [
+      ['1', '00 01'],
+      ['1.0', '02'],
+      ['true', '04 05'],
+      ['0.1', '08'],
+      ['9007199254740992', '10'],
+      ['', '11'],
+      ['é', '12'],
+      ['[1]', '13'],
+      ['{"a":1}', '14'],
+      [longs[0]!, '15'],
+      ['😀'.repeat(100), ''],
+      ['x'.repeat(100), '17'],
+      ['2026-01-01T00:00:00Z', '18'],
+      [['é', 'true', 'none'], '04 05 12'],
+      [['1.0', '0.0000001'], '00 02 09'],
+      [[], ''],
+    ];
+    for (const [texts, expected] of cases) {
+      for (const field of ['inputs.n', 'inputs.deep.same']) {
+        const member = { $getField: field };
+        const listed = [texts].flat().map((text) => ({ $literal: text }));
+        const isEqual = typeof texts === 'string' ? { $eq: [member, listed[0]] } : { $in: [member, listed] };
+        const isOdd = { $eq: [{ $getField: 'op_name' }, { $literal: 'odd' }] };
+        for (const $expr of [isEqual, { $and: [isEqual, isOdd] }]) {
+          const found = expected.split(' ').filter((id) => id !== '' && ($expr === isEqual || Number(id) % 2 === 1));
+          const body = { project_id: 'p/equal', query: { $expr } };
+          const ids = (await idsOf(body)).map((id) => id.slice(3));
+          expect(ids, `${field} ${JSON.stringify($expr)}`).toEqual(found);
+          const counted = await service.send('POST', '/calls/query_stats', basic, body);
+          expect(counted.body, JSON.stringify($expr)).toEqual({ count: found.length });
+        }
+      }
+    }
+  });
+
   it('is used for the calls that match a condition, if they are many', async () => {
     const project_id = 'p/many';
     const inputsOf = (n: number) => ({ n: (n * 7919) % 12_000, half: n % 2, text: n % 3 === 0 ? 'third' : 'other' });
@@ -379,10 +443,11 @@ describe('the index of a member', async () => {
     ];
     const lines = [...calls, ...others].map((call) => JSON.stringify(call));
     await withStore(service.data, (store) => store.importItems(lines, { projectId: project_id, queueId: 'slow' }));
-    const slow = { project_id, field: 'summary.weave.latency_ms', condition: sql<SqlBool>`latency > 1000` };
-    expect(await callsByNumber(database, slow, 2)).toEqual(['id-1', 'id-2']);
-    expect(await callsByNumber(database, slow, 1)).toBeUndefined();
-    const latency = { $getField: slow.field };
+    const latency = { $getField: 'summary.weave.latency_ms' };
+    const slow = (maxCalls: number) =>
+      idsInIndex(database, project_id, indexOf(latency.$getField)!, [sql<SqlBool>`latency > 1000`], maxCalls);
+    expect(await slow(2)).toEqual(['id-1', 'id-2']);
+    expect(await slow(1)).toBeUndefined();
     const isSlow = { $expr: { $gt: [latency, { $literal: 1000 }] } };
     expect(await idsOf({ project_id, query: isSlow })).toEqual(['id-1', 'id-2']);
     const { body } = await service.query('slow', { project_id, filter: { latency_above: 1 } });
