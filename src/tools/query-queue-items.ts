@@ -90,7 +90,7 @@ export const queryQueueItemsTool = defineTool({
   title: 'Query queue items',
   groups: ['queue'],
   uses: ['queryQueueItems'],
-  description: `Reads queue items: calls to judge, and the state anybody set last; state_counts is of the page.
+  description: `Reads the items of a queue: calls to judge, and the state that anybody set last. state_counts counts the page.
 Example: {"queue_id":"support-triage","filter":{"annotation_states":["unstarted"]},"limit":20}`,
   hints: { readOnlyHint: true, destructiveHint: false, idempotentHint: true, openWorldHint: false },
   input,

@@ -35,7 +35,7 @@ import { defineTool, mentionsTime, projectArgument, projectOf, queueArgument } f
 
 const input = z.strictObject({
   queue_id: queueArgument.describe('Id or name of the queue.'),
-  by: z.array(z.enum(dimensions)).min(1).max(2).default(['state']).describe('One or two.'),
+  by: z.array(z.enum(dimensions)).min(1).max(2).default(['state']),
   filter: itemsFilter
     .optional()
     .describe('As in query_queue_items; field, value and judged_by also select judgements.'),
@@ -67,7 +67,7 @@ export const summarizeQueueTool = defineTool({
   title: 'Count queue items and judgements',
   groups: ['queue'],
   uses: ['summarizeQueueItems', 'queryQueueItems'],
-  description: `Counts items, or by ["field"] judgements; this or annotators compares annotators: agreement, kappa, disagreements.
+  description: `Counts the items of a whole queue; by ["field"] or with annotators, also judgements: agreement, kappa, disagreements.
 Example: {"queue_id":"support-triage","by":["operation","state"]}`,
   hints: { readOnlyHint: true, destructiveHint: false, idempotentHint: true, openWorldHint: false },
   input,

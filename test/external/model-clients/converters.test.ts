@@ -87,7 +87,7 @@ const samples = [
   'query_queue_items.filter?: object',
   'query_queue_items.filter.annotation_states?: array of string unstarted|in_progress|completed|skipped',
   'query_queue_items.sort_by[].direction: string asc|desc',
-  'summarize_queue.by?: array of string state|operation|annotator|field|day (One or two dimensions.)',
+  'summarize_queue.by?: array of string state|operation|annotator|field|day',
   'summarize_queue.filter?: any object (As in query_queue_items; field, value and judged_by also select judgements.)',
   'create_queue.fields?: array of object (Without fields, judgements may have any name.)',
   'create_queue.fields[].name: string (Letters, digits, _ . or -)',
