@@ -51,7 +51,7 @@ const input = z.strictObject({
     .string()
     .refine((text) => !Number.isNaN(Date.parse(text)), 'must be the as_of of a page, a date and time')
     .optional()
-    .describe('From a page; refuses what others changed since: with by_user or several reviewers, only gold.'),
+    .describe('From a page: refuses what others changed since. With by_user or several reviewers, checks only gold.'),
   expected_state: z.enum(annotationStates).optional().describe('Refuses items in another state.'),
   dry_run: z.boolean().optional(),
   confirm: z.boolean().optional().describe('The user has agreed.'),
