@@ -4,7 +4,7 @@ import { nextTurn } from '../../core/turns.ts';
 import type { Database, SortedMember, Transaction } from '../storage/database.ts';
 import type { Tables } from '../storage/database-tables.ts';
 import { digestOf } from '../storage/digest.ts';
-import { type ConditionPart, joinParts, numberInText } from './condition.ts';
+import { type ConditionPart, joinParts } from './condition.ts';
 
 /** Maximum number of indexes of members, each of which is kept up with every recorded call. */
 const maxIndexes = 4;
@@ -176,9 +176,9 @@ export function equalityInIndex(
   const beginnings = texts.map((whole) => [...whole.slice(0, 2 * maxIndexedChars)].slice(0, maxIndexedChars));
   const list = sql.join(beginnings.map((signs) => signs.join('')));
   const conditions = [sql<SqlBool>`${ofSorted} and ${number} is null and ${text} in (${list})`];
-  for (const value of texts.map(numberInText)) {
+  for (const value of texts.filter((whole) => /^-?\d/.test(whole)).map(Number)) {
     // No infinite number is in an index that is used.
-    if (value === undefined || !Number.isFinite(value)) continue;
+    if (!Number.isFinite(value)) continue;
     const error = Math.max(Math.abs(value) * relativeError, absoluteError);
     conditions.push(sql`${number} between ${value - error} and ${value + error}`);
   }

@@ -340,7 +340,8 @@ describe('the index of a member', async () => {
       { a: 1 },
     ];
     const longs = ['a', 'b'].map((end) => `${'😀'.repeat(100)}${end}`);
-    const calls = [...values, ...longs, 'x'.repeat(100), '2026-01-01T00:00:00Z', 1_767_225_600].map((n, index) => ({
+    const others = ['x'.repeat(100), '2026-01-01T00:00:00Z', 1_767_225_600, new ExactNumber('1.0')];
+    const calls = [...values, ...longs, ...others].map((n, index) => ({
       id: `id-${String(index).padStart(2, '0')}`,
       op_name: index % 2 === 0 ? 'even' : 'odd',
       started_at: time(index),
@@ -351,7 +352,7 @@ describe('the index of a member', async () => {
     await record('p/equal', calls);
     const cases: [string | string[], string][] = [
       ['1', '00 01'],
-      ['1.0', '02'],
+      ['1.0', '02 20'],
       ['true', '04 05'],
       ['0.1', '08'],
       ['9007199254740992', '10'],
@@ -364,7 +365,7 @@ describe('the index of a member', async () => {
       ['x'.repeat(100), '17'],
       ['2026-01-01T00:00:00Z', '18'],
       [['é', 'true', 'none'], '04 05 12'],
-      [['1.0', '0.0000001'], '00 02 09'],
+      [['1.0', '1e-7', '0.0000001'], '02 09 20'],
       [[], ''],
     ];
     for (const [texts, expected] of cases) {
@@ -511,8 +512,13 @@ describe('the index of a member', async () => {
     };
     const index = indexOf('inputs.n')!;
     const check = async () => {
-      await checkCalls('p/out-of-range', '2 7 4 1 5 6 0 3', { '-1e999': '2', '1e400': '0 3', '0': '4', '1e-17': '5' });
-      await checkCalls('p/in-range', '7 1 5 6', { '5e-324': '1', '1e-17': '5', '1.7976931348623157e308': '6' });
+      await checkCalls('p/out-of-range', '2 7 4 1 5 6 0 3', {
+        '-1e999': '2',
+        '1e400': '0',
+        '1e-400': '4',
+        '1e-17': '5',
+      });
+      await checkCalls('p/in-range', '7 1 5 6', { '5e-324': '1', '1e-17': '5', '1.7976931348623157e+308': '6' });
       expect(await indexes.isReady(index, 'p/out-of-range')).toBe(false);
       expect(await indexes.isReady(index, 'p/in-range')).toBe(true);
     };
