@@ -323,6 +323,8 @@ interface Operand {
   paths: string[];
   /** The path of `$getField`. */
   path?: string;
+  /** True if even a number is compared with a text as text. */
+  isText?: boolean;
   /** The value of `$literal`. */
   literal?: unknown;
   /** The type of the feedback without which there is no value. */
@@ -436,6 +438,7 @@ class Compiler {
       path,
       paths: [path],
       valueIn: (record) => record.valueAt(path),
+      isText: this.#columns.kindOf(path) === 'json',
       ...(feedback && { feedbackType: feedback.type }),
     };
   }
@@ -446,7 +449,7 @@ class Compiler {
     const accepts = (record: ComparedRecord): boolean => {
       const value = operand.valueIn(record);
       return members.some(({ valueIn }) => {
-        const [a, b] = comparablePair(value, valueIn(record), record);
+        const [a, b] = comparablePair(value, valueIn(record), record, operand.isText);
         return a === b;
       });
     };
@@ -501,7 +504,7 @@ class Compiler {
     this.#checkComparable(left!, right!);
     const { isIn, sign } = orders[operator];
     const accepts = (record: ComparedRecord): boolean =>
-      isIn(orderOf(...comparablePair(left!.valueIn(record), right!.valueIn(record), record)));
+      isIn(orderOf(...comparablePair(left!.valueIn(record), right!.valueIn(record), record, left!.isText)));
     const { path = '', feedbackType } = left!;
     // The first time that is too late for $lt and $lte, or late enough for the others.
     const isAfter = operator === '$gt' || operator === '$lte';
@@ -717,10 +720,10 @@ const conversions = new Map<string, (value: unknown, record: ComparedRecord) => 
 const timeFields = new Set(['started_at', 'ended_at', 'deleted_at', 'created_at']);
 
 /** Converts two values for a comparison, as the public service does: by the type of the second one. */
-function comparablePair(first: unknown, second: unknown, record: ComparedRecord): [unknown, unknown] {
+function comparablePair(first: unknown, second: unknown, record: ComparedRecord, isText = false): [unknown, unknown] {
   const areLarge = isLargeInteger(first) && isLargeInteger(second);
   const [a, b] = areLarge ? [BigInt(String(first)), BigInt(String(second))] : [plainNumber(first), plainNumber(second)];
-  if (typeof a === 'number' && typeof b === 'string') return [a, numberInText(b)];
+  if (typeof a === 'number' && typeof b === 'string' && !isText) return [a, secondsOf(b) ?? asNumber(b)];
   if (typeof b === 'number') return [asNumber(a), b];
   if (typeof b === 'string' && a !== undefined && a !== null) return [record.textOf(first), b];
   return [a ?? null, b ?? null];
@@ -755,11 +758,6 @@ function asNumber(written: unknown): number | undefined {
   if (typeof value !== 'string' || value.length > maxNumberChars || value.trim() === '') return undefined;
   const number = Number(value);
   return Number.isNaN(number) ? undefined : number;
-}
-
-/** Returns the number that a text stands for beside a number. */
-export function numberInText(text: string): number | undefined {
-  return secondsOf(text) ?? asNumber(text);
 }
 
 function secondsOf(value: unknown): number | undefined {

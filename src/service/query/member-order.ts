@@ -4,7 +4,7 @@ import { nextTurn } from '../../core/turns.ts';
 import type { Database, SortedMember, Transaction } from '../storage/database.ts';
 import type { Tables } from '../storage/database-tables.ts';
 import { digestOf } from '../storage/digest.ts';
-import { type ConditionPart, joinParts, numberInText } from './condition.ts';
+import { type ConditionPart, joinParts } from './condition.ts';
 
 /** Maximum number of indexes of members, each of which is kept up with every recorded call. */
 const maxIndexes = 4;
@@ -73,7 +73,10 @@ export class MemberIndexes {
     if (!(await this.#database.memberIndexes.list()).includes(name)) return false;
     this.#usedAt.set(name, performance.now());
     const unreadable = await this.#database.read((transaction) =>
-      indexedCalls(transaction, project_id).where(number, '=', Number.POSITIVE_INFINITY).limit(1).execute(),
+      indexedCalls(transaction, project_id)
+        .where(number, 'in', [Number.POSITIVE_INFINITY, Number.NEGATIVE_INFINITY])
+        .limit(1)
+        .execute(),
     );
     return unreadable.length === 0;
   }
@@ -160,8 +163,9 @@ export async function idsInIndex(
   return ids;
 }
 
-/** Engines read numbers of many digits less exactly than JavaScript does. */
+/** Engines read numbers of many digits less exactly than JavaScript does, and Node 20's package binds 2e-16 as 0. */
 const relativeError = 1e-12;
+const absoluteError = 1e-15;
 
 /** Returns conditions of which each call satisfies one whose member is equal to one of some texts; no other does if they are exact. */
 export function equalityInIndex(
@@ -172,8 +176,10 @@ export function equalityInIndex(
   const beginnings = texts.map((whole) => [...whole.slice(0, 2 * maxIndexedChars)].slice(0, maxIndexedChars));
   const list = sql.join(beginnings.map((signs) => signs.join('')));
   const conditions = [sql<SqlBool>`${ofSorted} and ${number} is null and ${text} in (${list})`];
-  for (const value of texts.map(numberInText).filter((found) => found !== undefined)) {
-    const error = Math.abs(value) * relativeError;
+  for (const value of texts.filter((whole) => /^-?\d/.test(whole)).map(Number)) {
+    // No infinite number is in an index that is used.
+    if (!Number.isFinite(value)) continue;
+    const error = Math.max(Math.abs(value) * relativeError, absoluteError);
     conditions.push(sql`${number} between ${value - error} and ${value + error}`);
   }
   return {

@@ -1,6 +1,7 @@
 import fc from 'fast-check';
 import { type SqlBool, sql } from 'kysely';
 import { describe, expect, it } from 'vitest';
+import { ExactNumber, exactJson } from '../../../src/core/json/exact-number.ts';
 import { idsInIndex, MemberIndexes } from '../../../src/service/query/member-order.ts';
 import { openDatabase } from '../../../src/service/storage/open-database.ts';
 import { caseCount } from '../../support/cases.ts';
@@ -35,7 +36,7 @@ async function record(project_id: string, calls: readonly Call[]): Promise<void>
     { mode: 'start', req: { start: { ...start, project_id, trace_id: 't', attributes: {} } } },
     { mode: 'end', req: { end: { project_id, id: start.id, ended_at, output, summary: {} } } },
   ]);
-  expect((await service.send('POST', '/call/upsert_batch', basic, { batch })).status).toBe(200);
+  expect((await service.send('POST', '/call/upsert_batch', basic, exactJson({ batch }))).status).toBe(200);
 }
 
 async function idsOf(body: object): Promise<string[]> {
@@ -339,7 +340,8 @@ describe('the index of a member', async () => {
       { a: 1 },
     ];
     const longs = ['a', 'b'].map((end) => `${'😀'.repeat(100)}${end}`);
-    const calls = [...values, ...longs, 'x'.repeat(100), '2026-01-01T00:00:00Z', 1_767_225_600].map((n, index) => ({
+    const others = ['x'.repeat(100), '2026-01-01T00:00:00Z', 1_767_225_600, new ExactNumber('1.0')];
+    const calls = [...values, ...longs, ...others].map((n, index) => ({
       id: `id-${String(index).padStart(2, '0')}`,
       op_name: index % 2 === 0 ? 'even' : 'odd',
       started_at: time(index),
@@ -350,7 +352,7 @@ describe('the index of a member', async () => {
     await record('p/equal', calls);
     const cases: [string | string[], string][] = [
       ['1', '00 01'],
-      ['1.0', '02'],
+      ['1.0', '02 20'],
       ['true', '04 05'],
       ['0.1', '08'],
       ['9007199254740992', '10'],
@@ -363,7 +365,7 @@ describe('the index of a member', async () => {
       ['x'.repeat(100), '17'],
       ['2026-01-01T00:00:00Z', '18'],
       [['é', 'true', 'none'], '04 05 12'],
-      [['1.0', '0.0000001'], '00 02 09'],
+      [['1.0', '1e-7', '0.0000001'], '02 09 20'],
       [[], ''],
     ];
     for (const [texts, expected] of cases) {
@@ -486,5 +488,48 @@ describe('the index of a member', async () => {
     const byText: Key[] = [{ field: 'inputs.n', direction: 'asc' }];
     expect(await idsOf({ project_id, sort_by: byText })).toEqual(['id-0', 'id-4', 'id-2', 'id-3', 'id-5', 'id-1']);
     expect(await indexes.isReady(indexOf('inputs.n')!, project_id)).toBe(false);
+  });
+
+  it('keeps no call from being recorded, sorted and found whose number is too large or too small', async () => {
+    const numbers = ['1e400', '5e-324', '-1e999', '1'.repeat(400), '1e-400', '1e-17', '1.7976931348623157e+308', '-1'];
+    const calls = numbers.map((number, index) => ({
+      id: `id-${index}`,
+      op_name: 'chat',
+      started_at: time(index),
+      ended_at: time(index),
+      inputs: { n: new ExactNumber(number) },
+      output: null,
+    }));
+    const checkCalls = async (project_id: string, order: string, equal: Record<string, string>) => {
+      const sort_by: Key[] = [{ field: 'inputs.n', direction: 'asc' }];
+      expect(await idsOf({ project_id, sort_by })).toEqual(order.split(' ').map((index) => `id-${index}`));
+      for (const [text, expected] of Object.entries(equal)) {
+        const $expr = { $in: [{ $getField: 'inputs.n' }, [{ $literal: text }, { $literal: 'none' }]] };
+        expect(await idsOf({ project_id, query: { $expr } }), text).toEqual(
+          expected.split(' ').map((index) => `id-${index}`),
+        );
+      }
+    };
+    const index = indexOf('inputs.n')!;
+    const check = async () => {
+      await checkCalls('p/out-of-range', '2 7 4 1 5 6 0 3', {
+        '-1e999': '2',
+        '1e400': '0',
+        '1e-400': '4',
+        '1e-17': '5',
+      });
+      await checkCalls('p/in-range', '7 1 5 6', { '5e-324': '1', '1e-17': '5', '1.7976931348623157e+308': '6' });
+      expect(await indexes.isReady(index, 'p/out-of-range')).toBe(false);
+      expect(await indexes.isReady(index, 'p/in-range')).toBe(true);
+    };
+    await record('p/out-of-range', calls);
+    await record(
+      'p/in-range',
+      [1, 5, 6, 7].map((place) => calls[place]!),
+    );
+    await check();
+    await database.memberIndexes.drop(index.name);
+    await new MemberIndexes(database).create(index);
+    await check();
   });
 });

@@ -2,6 +2,16 @@ import { type Kysely, sql } from 'kysely';
 import type { MemberIndexStore } from '../database.ts';
 import type { Tables } from '../database-tables.ts';
 
+/**
+ * Matches numbers in the range of float8, so that reading them cannot fail as it does for 1e400 and 1e-400. The last two are the
+ * smallest and the largest that JavaScript writes. Counts of digits would take ten times as long.
+ */
+const readableNumber = [
+  String.raw`[^eE ]+(?:[eE][-+]?1?\d?\d)?`,
+  String.raw`-?[1-9](?:\.\d+)?[eE](?:[-+]?(?:2\d\d|30[0-7])|-3[01]\d)`,
+  String.raw`-?(?:5e-324|1\.7976931348623157e\+308)`,
+].join('|');
+
 /** Returns the indexes of members in a database. An index is created beside the writers, which do not wait. */
 export function postgresMemberIndexes(db: Kysely<Tables>): MemberIndexStore {
   const prefix = 'calls_sorted_';
@@ -17,7 +27,9 @@ export function postgresMemberIndexes(db: Kysely<Tables>): MemberIndexStore {
       const type = `json_typeof(json_extract_path(${column}::json, ${path}))`;
       const value = `json_extract_path_text(${column}::json, ${path})`;
       return {
-        number: `case when ${isUnreadable} then 'Infinity' when ${type} = 'number' then ${value}::float8 end`,
+        // A space follows all numbers that are not too long.
+        number: `case when ${isUnreadable} then 'Infinity' when ${type} = 'number'
+          then coalesce(substring(rpad(${value}, 80) from '^(?:${readableNumber}) ')::float8, 'Infinity') end`,
         text: `case when ${isUnreadable} then null when ${type} not in ('number', 'null') then ${value} end collate "C"`,
       };
     },
