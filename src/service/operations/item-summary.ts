@@ -52,7 +52,7 @@ export const summarizeQueueItems: OperationHandler<'summarizeQueueItems'> = asyn
   if (!queue) return { groups: [], judgements: [] };
   await budget.reserve(maxListed * bytesPerRow);
   const target = { project_id: body.project_id, queue_id: path.queue_id };
-  const conditions = await conditionsFor(database, target, { filter: body.filter, account, budget });
+  const conditions = await conditionsFor(database, target, { ...body, account, budget });
   if (body.judgement_types?.length) return groupByJudgements(database, { path, body, budget, conditions });
   const groups = await database.read((transaction) => countGroups(transaction, target, conditions));
   return groups.length > maxListed ? {} : { groups };
@@ -138,13 +138,15 @@ async function groupByJudgements(database: Database, input: SummaryInput): Promi
       for (const { call_id, judgements } of batch) {
         const { ids, ...ofOperation } = alike.get(call_id)!;
         alike.delete(call_id);
+        const passes = (await conditions.passes?.(judgements)) ?? true;
         const { numbers, isDisputed } = compare(judgements);
-        if (isDisputed && ids.length > 1) {
+        if (passes && isDisputed && ids.length > 1) {
           for (const id of ids) disputed.push(id);
           continue;
         }
         const kind = kindOf(ofOperation);
         judgedItems.set(kind, (judgedItems.get(kind) ?? 0) + ids.length);
+        if (!passes) continue;
         // A call may have any id; no kind begins with a slash.
         const key = isDisputed ? `/${call_id}` : `${kind} ${numbers}`;
         const place = places.get(key);
@@ -178,7 +180,9 @@ async function groupByJudgements(database: Database, input: SummaryInput): Promi
     const references = referencesTo(calls, ofQueue, database);
     if (!(await addJudged(readJudgedCalls(database, { ...ofQueue, references }, budget)))) return {};
   }
-  const all = await database.read((transaction) => countGroups(transaction, ofQueue, conditions));
+  // Unless a call without judgements fulfils the conditions, no others do.
+  const isRead = conditions.passes && !(await conditions.passes([]));
+  const all = isRead ? [] : await database.read((transaction) => countGroups(transaction, ofQueue, conditions));
   const unread = all.map((group) => ({ ...group, count: group.count - (judgedItems.get(kindOf(group)) ?? 0) }));
   groups.push(...unread.filter(({ count }) => count > 0));
   if (groups.length > maxListed) return {};

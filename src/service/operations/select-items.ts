@@ -11,7 +11,7 @@ import type { RequestBudget } from '../request-budget.ts';
 import type { Database, Transaction } from '../storage/database.ts';
 import type { Tables } from '../storage/database-tables.ts';
 import { isFinishedBy } from '../storage/queue-rows.ts';
-import { readJudgedCalls } from './read-judgements.ts';
+import { type JudgementInQueue, readJudgedCalls } from './read-judgements.ts';
 
 type Filter = NonNullable<BodyOf<'queryQueueItems'>['filter']>;
 
@@ -27,13 +27,19 @@ export interface ItemSelection {
   database: Database;
   /** Calls to which the items must belong, or must not, as SQL of their ids. */
   calls: { isWanted: boolean; ids: RawBuilder<unknown> }[];
+  /** Tells whether a call fulfils the conditions on judgements, if these are left to whoever reads the judgements anyway. */
+  passes?: JudgementsTest;
 }
+
+type JudgementsTest = (judgements: readonly JudgementInQueue[]) => Promise<boolean>;
 
 /** What a request asks for, and with which means. */
 interface FilterRequest {
-  filter: Filter | null | undefined;
+  filter?: Filter | null | undefined;
   account: string;
   budget: RequestBudget;
+  /** The types of the judgements that the caller reads; of all types, it can test them itself. */
+  judgement_types?: readonly string[] | null | undefined;
 }
 
 /** Rows that are read in one turn of the event loop, and their memory in bytes. */
@@ -45,17 +51,22 @@ const bytesPerId = 200;
 
 /**
  * Prepares the conditions of a filter. Those on judgements, and on texts of calls, become lists of calls, because only JavaScript
- * compares JSON and letter case alike on every engine.
+ * compares JSON and letter case alike on every engine; those on judgements a test, if the caller reads all judgements anyway.
  * @throws Refusal 413 for more than the budget allows.
  */
 export async function conditionsFor(
   database: Database,
   queue: QueueKey,
-  { filter, account, budget }: FilterRequest,
+  { filter, account, budget, judgement_types }: FilterRequest,
 ): Promise<ItemSelection> {
   const conditions: ItemSelection = { filter: filter ?? {}, account, database, calls: [] };
   const { text } = conditions.filter;
-  if (hasJudgementConditions(conditions.filter)) await addJudgedCalls(conditions, queue, budget);
+  if (hasJudgementConditions(conditions.filter)) {
+    // A text is searched only in calls that pass, and of calls that the caller judged, only these judgements are read.
+    const isWide = text == null && (isAboutOthers(conditions.filter) || conditions.filter.unjudged_by_me === true);
+    if (isWide && judgement_types?.join() === judgementTypes.join()) conditions.passes = testOf(conditions, budget);
+    else await addJudgedCalls(conditions, queue, budget);
+  }
   if (text != null) {
     const ids = await callsWithText(text, conditions, queue, budget);
     conditions.calls.push({ isWanted: true, ids: database.textsOf(JSON.stringify(ids)) });
@@ -63,32 +74,43 @@ export async function conditionsFor(
   return conditions;
 }
 
-async function addJudgedCalls(conditions: ItemSelection, queue: QueueKey, budget: RequestBudget): Promise<void> {
-  const { filter, account, database, calls } = conditions;
-  const { judged_by, field, value, judged_at_least, disagreement, unjudged_by_me } = filter;
-  const withValues = value != null || disagreement != null;
-  // All that the conditions do not look at is left unread.
-  const isAboutAll = [judged_at_least, disagreement].some((member) => member != null);
-  const isAboutOthers = isAboutAll || (judged_by == null ? (field ?? value) != null : judged_by.toLowerCase() !== 'me');
-  const wanted = {
-    field: unjudged_by_me == null ? (field ?? undefined) : undefined,
-    user: isAboutOthers ? undefined : account,
-  };
+/** Returns whether conditions look at judgements of others than the caller. */
+function isAboutOthers({ judged_by, field, value, judged_at_least, disagreement }: Filter): boolean {
+  if ((judged_at_least ?? disagreement) != null) return true;
+  return judged_by == null ? (field ?? value) != null : judged_by.toLowerCase() !== 'me';
+}
+
+function testOf({ filter, account }: ItemSelection, budget: RequestBudget): JudgementsTest {
   const ownCreator = filter.own_creator ?? undefined;
   const passes = judgementTest(filter, ({ user, creator }) => user === account && creator === ownCreator);
+  return async (judgements) => {
+    const tested = [];
+    for (const { user, creator, isGold, field, value, bytes } of judgements) {
+      if (isGold) continue;
+      await budget.scan(bytes, 4);
+      const judged = value === undefined ? undefined : JSON.parse(value);
+      tested.push({ ...annotatorOf(user, creator ?? undefined), field, value: judged });
+    }
+    return passes(tested);
+  };
+}
+
+async function addJudgedCalls(conditions: ItemSelection, queue: QueueKey, budget: RequestBudget): Promise<void> {
+  const { filter, account, database, calls } = conditions;
+  const { field, value, disagreement, unjudged_by_me } = filter;
+  // All that the conditions do not look at is left unread.
+  const wanted = {
+    field: unjudged_by_me == null ? (field ?? undefined) : undefined,
+    user: isAboutOthers(filter) ? undefined : account,
+    withValues: (value ?? disagreement) != null,
+  };
+  const passes = testOf(conditions, budget);
   // A call without judgements passes only negative conditions: then the list names those that do not pass.
-  const isWanted = !passes([]);
+  const isWanted = !(await passes([]));
   const ids: string[] = [];
-  const ofQueue = { ...queue, ...wanted, types: judgementTypes, withValues };
-  for await (const judged of readJudgedCalls(database, ofQueue, budget)) {
+  for await (const judged of readJudgedCalls(database, { ...queue, ...wanted, types: judgementTypes }, budget)) {
     for (const { call_id, judgements } of judged) {
-      const tested = [];
-      for (const { user, creator, field, value, bytes } of judgements) {
-        await budget.scan(bytes, 4);
-        const judged = { field, value: value === undefined ? undefined : JSON.parse(value) };
-        tested.push(Object.assign(annotatorOf(user, creator ?? undefined), judged));
-      }
-      if (passes(tested) !== isWanted) continue;
+      if ((await passes(judgements)) !== isWanted) continue;
       budget.hold(bytesPerId);
       ids.push(call_id);
     }

@@ -230,12 +230,16 @@ describe('the embedded service on PostgreSQL', () => {
     });
   });
 
-  it('compiles no statement, which would take longer than it saves', async () => {
+  it('compiles no statement and starts no workers for a short one, which would take longer than it saves', async () => {
     const db = await openDatabase(await database());
     onTestFinished(() => db.close());
     const settings = [db.read, db.write].map((transact) =>
-      transact(async (transaction) => (await sql<{ jit: string }>`show jit`.execute(transaction)).rows),
+      transact(async (transaction) => {
+        const shown = sql`select current_setting('jit') as jit, current_setting('parallel_setup_cost') as workers`;
+        return (await shown.execute(transaction)).rows;
+      }),
     );
-    expect(await Promise.all(settings)).toEqual([[{ jit: 'off' }], [{ jit: 'off' }]]);
+    const expected = [{ jit: 'off', workers: '10000' }];
+    expect(await Promise.all(settings)).toEqual([expected, expected]);
   });
 });

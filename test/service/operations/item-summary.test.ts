@@ -129,6 +129,40 @@ describe('POST /annotation_queues/{queue_id}/items/summary', () => {
     ]);
   });
 
+  it('counts by judgements only the items whose judgements fulfil the conditions, and gold is none of these', async () => {
+    const queue = await service.createQueue({ calls: callIds });
+    const judgeTone = (call: string, value: string, members: object = {}, who = 'ada') =>
+      judge(queue, call, 'tone', value, { feedback_type: 'heddle.judgement.tone', ...members }, who);
+    for (const call of ['call-1', 'call-3']) {
+      await judgeTone(call, 'kind');
+      await judgeTone(call, 'rude', {}, 'bob');
+    }
+    await judgeTone('call-0', 'rude');
+    await judgeTone('call-0', 'kind');
+    await judgeTone('call-2', 'rude', {}, 'bob');
+    await judgeTone('call-4', 'rude', { feedback_type: 'heddle.gold.tone' });
+    const counted = async (filter: object) => {
+      const judgement_types = ['wandb.annotation.', 'heddle.judgement.'];
+      const { groups, judgements } = await summary(queue, { filter, judgement_types, gold_types: ['heddle.gold.'] });
+      return groups.map(({ call_op_name, count }: Record<string, unknown>, place: number) => {
+        const ofGroup = judgements.filter(({ group }: { group: number }) => group === place);
+        const values = ofGroup.map(({ user, value }: Record<string, unknown>) => ` ${user}: ${value}`);
+        return `${count} ${call_op_name}${values.join()}`;
+      });
+    };
+    const disputed = ['1 chat ada: kind, bob: rude', '1 chat ada: kind, bob: rude'];
+    const [unjudged, gold] = ['1 chat', '1 plan ada: rude'];
+    expect(await counted({ disagreement: true })).toEqual(disputed);
+    expect(await counted({ judged_by: 'ada', field: 'tone', value: 'rude' })).toEqual([]);
+    expect(await counted({ judged_by: 'bob' })).toEqual(['1 plan bob: rude', ...disputed]);
+    expect(await counted({ judged_at_least: 1, call_op_name: 'plan' })).toEqual([
+      '1 plan ada: kind',
+      '1 plan bob: rude',
+    ]);
+    expect(await counted({ disagreement: false })).toEqual(['1 plan ada: kind', '1 plan bob: rude', gold, unjudged]);
+    expect(await counted({ unjudged_by_me: true, has_error: false })).toEqual(['1 plan bob: rude', gold, unjudged]);
+  });
+
   it('compares the judgements that were given last, in whatever order they are stored', async () => {
     const queue = await service.createQueue({ calls: ['call-0', 'call-2'] });
     for (const call of ['call-0', 'call-2']) {

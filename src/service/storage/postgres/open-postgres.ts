@@ -12,10 +12,11 @@ import { postgresTextIndex } from './text-index.ts';
 
 /**
  * Set in each transaction, because poolers such as PgBouncer reject or forget settings of a connection. Compiling a statement
- * takes longer than it saves.
+ * takes longer than it saves, and so does starting workers for statements of less than about a tenth of a second.
  */
 const settings = `
   set local jit = off;
+  set local parallel_setup_cost = 10000;
   set local statement_timeout = '30s';
   set local lock_timeout = '10s';
   set local idle_in_transaction_session_timeout = '60s'`;
