@@ -369,7 +369,7 @@ async function countPlanned(database: Database, plan: CallsPlan, limit: number):
     for await (const calls of inOrderOfStart(database, plan, scan, callIfAccepted(plan))) count += calls.length;
     return count;
   }
-  for await (const found of plan.ids ? countListed(database, plan, plan.ids) : countInRanges(database, plan)) {
+  for await (const found of plan.ids ? countListed(database, plan, plan.ids) : countInRanges(database, plan, limit)) {
     count += found;
     if (count >= limit) return limit;
   }

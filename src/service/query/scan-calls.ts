@@ -110,9 +110,18 @@ async function endOfRange(
   return last && ordered.orderBy('id').executeTakeFirst();
 }
 
-/** Counts the calls that match, range by range if not all conditions have an index. */
-export async function* countInRanges(database: Database, plan: CallsPlan): AsyncGenerator<number, void, undefined> {
+/** Number of calls that PostgreSQL joins at once with the list of a condition; of fewer, it would look up each in the list. */
+const maxJoined = 1_000_000;
+
+/** Counts the calls that match, up to a limit or somewhat more, range by range if not all conditions have an index. */
+export async function* countInRanges(
+  database: Database,
+  plan: CallsPlan,
+  limit: number,
+): AsyncGenerator<number, void, undefined> {
   const size = new SearchSize(database);
+  const isJoin = plan.parts.every((part) => hasIndex(part) || part.callIds);
+  if (isJoin && limit > maxJoined && !database.blocksEventLoop) size.calls = maxJoined;
   const needsRanges = needsScan(plan);
   let after: Position | undefined;
   do {
