@@ -171,6 +171,11 @@ export async function readScorersOf(
   };
 }
 
+/** Says how many requests to judges may come on top, because a judge is asked once more if its reply does not fit. */
+export function repeatsOf(judgeRequests: number): string {
+  return `up to ${judgeRequests} more if replies of judges do not fit`;
+}
+
 /** Returns the ids of the models that judges ask. */
 export function modelsOf(judges: readonly Judge[]): string[] {
   return judges.flatMap(({ modelId }) => modelId ?? []);
