@@ -151,7 +151,11 @@ function faultOf(args: Arguments): string | undefined {
   );
   if (others.length > 0) {
     const name = use === 'run' ? 'a run' : use === 'wait' ? 'run_id continues waiting, so it' : use;
-    return `${name} cannot be combined with ${others.join(', ')}`;
+    const advice =
+      use === 'run'
+        ? 'it applies those of the evaluation, so create an evaluation with them; or score a run with run_id and score_again, or calls'
+        : 'leave that out';
+    return `${name} cannot be combined with ${others.join(', ')}: ${advice}`;
   }
   const { run_id, evaluation, model, prompt, messages, calls, scorers } = args;
   if (use === 'calls') {
