@@ -85,7 +85,10 @@ export interface EvaluationScorers {
  * Reads the dataset of an evaluation.
  * @throws HeddleError `not_found` or `invalid_request` when the evaluation has none that can be read.
  */
-export async function readDataset({ val, name }: FoundEvaluation, service: ServiceClient): Promise<DatasetRows> {
+export async function readDataset(
+  { val, name }: Pick<FoundEvaluation, 'val' | 'name'>,
+  service: ServiceClient,
+): Promise<DatasetRows> {
   const reference = typeof val.dataset === 'string' ? parseReference(val.dataset) : undefined;
   const version = reference && (await readVersion(reference, service));
   if (!reference || !version) {
