@@ -10,7 +10,7 @@ import { objectOrEmpty } from '../core/json/json-object.ts';
 import { rounded } from '../core/statistics/rounded.ts';
 import { guidelinesVersion } from '../queues/queue-fields.ts';
 import { requireQueue } from '../queues/require-queue.ts';
-import { readValues } from '../records/read-objects.ts';
+import { readNamedVersion, readValues } from '../records/read-objects.ts';
 import { readScorersOf } from './evaluation-plan.ts';
 import { nameInReference } from './find-evaluation.ts';
 import {
@@ -47,12 +47,22 @@ const calibration = z.looseObject({
 /** How well a version of a judge agreed with people on the calls that were held out. */
 export type Calibration = z.output<typeof calibration>;
 
-/** Stores what a version of a scorer has shown, in the place of what it had shown before. */
-export async function storeCalibration(shown: Calibration, project_id: string, service: ServiceClient): Promise<void> {
+/**
+ * Stores what a version of a scorer has shown, in the place of what it had shown before.
+ * @returns what that was, like `κ 0.71 (0.58 to 0.82), n 84`; undefined if nothing else was stored.
+ */
+export async function storeCalibration(
+  shown: Calibration,
+  project_id: string,
+  service: ServiceClient,
+): Promise<string | undefined> {
   const { name, version } = parseReference(shown.scorer)!;
   const object_id = objectIdOf(`calibration-${name.slice(0, maxNameChars)}-${version!.slice(0, digestChars)}`);
   const val = { name: object_id, ...shown, ...classMembers(calibrationClass, calibrationClass) };
+  const before = calibration.safeParse((await readNamedVersion(object_id, project_id, service))?.val).data;
   await service.call('createObject', { body: { obj: { project_id, object_id, val } } });
+  const replaced = before && judgeSentence(before.figures);
+  return replaced === judgeSentence(shown.figures) ? undefined : replaced;
 }
 
 /** Returns what a reader needs to know of a judge, like `κ 0.71 (0.58 to 0.82), n 84`. */

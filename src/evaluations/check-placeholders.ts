@@ -24,7 +24,11 @@ interface RowSource {
   name: string;
   judgeAdvice: string;
   columnAdvice: string;
+  /** What did not happen; by default that nothing was started. */
+  consequence?: string;
 }
+
+const notStarted = 'Nothing was started';
 
 const datasetSource: RowSource = {
   name: 'the dataset',
@@ -70,7 +74,7 @@ export async function checkPlaceholders(
   if ('scorer' in first.of) {
     throw new HeddleError({
       code: 'invalid_request',
-      message: `Nothing was started: the scorer ${first.of.scorer} needs the column ${shortName(first.column)}, which ${source.name} does not have.`,
+      message: `${source.consequence ?? notStarted}: the scorer ${first.of.scorer} needs the column ${shortName(first.column)}, which ${source.name} does not have.`,
       hint: `${nearest.join(' ')} ${source.columnAdvice}`,
     });
   }
@@ -105,11 +109,12 @@ function needsOf({ messages, of, columnMap }: Template, source: RowSource): Need
   });
 }
 
-function templateFault(of: Template['of'], fault: string, hint: string, { judgeAdvice }: RowSource): HeddleError {
-  if ('argument' in of) return invalidArgument(of.argument, { consequence: 'Nothing was started', fault, hint });
+function templateFault(of: Template['of'], fault: string, hint: string, source: RowSource): HeddleError {
+  const { judgeAdvice, consequence = notStarted } = source;
+  if ('argument' in of) return invalidArgument(of.argument, { consequence, fault, hint });
   return new HeddleError({
     code: 'invalid_request',
-    message: `Nothing was started: the judge ${of.judge} cannot be asked, because ${fault}.`,
+    message: `${consequence}: the judge ${of.judge} cannot be asked, because ${fault}.`,
     hint: `${hint} ${judgeAdvice}`,
   });
 }

@@ -85,7 +85,10 @@ export interface EvaluationScorers {
  * Reads the dataset of an evaluation.
  * @throws HeddleError `not_found` or `invalid_request` when the evaluation has none that can be read.
  */
-export async function readDataset({ val, name }: FoundEvaluation, service: ServiceClient): Promise<DatasetRows> {
+export async function readDataset(
+  { val, name }: Pick<FoundEvaluation, 'val' | 'name'>,
+  service: ServiceClient,
+): Promise<DatasetRows> {
   const reference = typeof val.dataset === 'string' ? parseReference(val.dataset) : undefined;
   const version = reference && (await readVersion(reference, service));
   if (!reference || !version) {
@@ -169,6 +172,11 @@ export async function readScorersOf(
     comparisons: read.flatMap(({ comparisons }) => comparisons),
     unknown: read.flatMap(({ name, scorer }) => (scorer ? [] : [name])),
   };
+}
+
+/** Says how many requests to judges may come on top, because a judge is asked once more if its reply does not fit. */
+export function repeatsOf(judgeRequests: number): string {
+  return `up to ${judgeRequests} more if replies of judges do not fit`;
 }
 
 /** Returns the ids of the models that judges ask. */

@@ -171,11 +171,16 @@ class AnnotatedValues {
     for (const note of notesOf(feedback).filter(isMeant)) this.#notes.set(note.call_id, note);
   }
 
-  /** Returns the value of a field, and whether it is the latest of several. */
-  judgementOf(callId: string, field: string): { value: unknown; isDisputed: boolean } {
+  /** Returns the value of a field, whether it is the latest of several, and whether there is none because no value has a majority. */
+  judgementOf(callId: string, field: string): { value: unknown; isDisputed?: boolean; isTied?: boolean } {
     const given = this.#judgements.get(keyOf(callId, field)) ?? [];
     const values = new Set(given.map(({ value }) => canonicalJson(value)));
-    return { value: this.#choose(given), isDisputed: this.#choose === latestOf && values.size > 1 };
+    const value = this.#choose(given);
+    return {
+      value,
+      isDisputed: this.#choose === latestOf && values.size > 1,
+      isTied: value === undefined && values.size > 1,
+    };
   }
 
   noteOf(callId: string): string | undefined {
@@ -197,6 +202,7 @@ async function makeRows(
   const unread: string[] = [];
   const disputed: CallsByColumn = new Map();
   const missing: CallsByColumn = new Map();
+  const tied: CallsByColumn = new Map();
   const empty: CallsByColumn = new Map();
   let anyCall: RecordedCall | undefined;
   let bytes = 0;
@@ -212,12 +218,12 @@ async function makeRows(
       anyCall ??= call;
       const row: Row = {};
       for (const [column, source] of columns) {
-        const { value, isDisputed } = valueFrom(source, call, call_id, annotated);
+        const { value, isDisputed, isTied } = valueFrom(source, call, call_id, annotated);
         if (isDisputed) appendTo(disputed, column, call_id);
         if (value === null) appendTo(empty, column, call_id);
         // Defined, since an assignment to a member called __proto__ would be lost.
         if (value !== undefined) Object.defineProperty(row, column, { value, enumerable: true, configurable: true });
-        else appendTo(missing, column, call_id);
+        else appendTo(isTied ? tied : missing, column, call_id);
       }
       bytes += Buffer.byteLength(JSON.stringify(row));
       if (bytes > maxDatasetBytes) throw tooLarge();
@@ -226,8 +232,9 @@ async function makeRows(
     context.progress({ done: rows.length, total: items.length, unit: 'rows' });
   }
   for (const [column, source] of columns) {
-    if (rows.length > 0 && missing.get(column)?.length === rows.length) {
-      throw leadsNowhere(column, source, anyCall, annotated.expected);
+    const without = [...(missing.get(column) ?? []), ...(tied.get(column) ?? [])];
+    if (rows.length > 0 && without.length === rows.length) {
+      throw leadsNowhere(column, source, anyCall, annotated.expected, tied.has(column));
     }
   }
   if (rows.length === 0) {
@@ -237,7 +244,7 @@ async function makeRows(
       hint: 'Call query_queue_items with include_call to see why.',
     });
   }
-  return { rows, warnings: warningsOf(columns, { unread, missing, empty, disputed }, annotated.expected) };
+  return { rows, warnings: warningsOf(columns, { unread, missing, tied, empty, disputed }, annotated.expected) };
 }
 
 /** The ids of calls by column. */
@@ -246,7 +253,10 @@ type CallsByColumn = Map<string, string[]>;
 /** Returns the warnings about calls that cannot be read, and about columns with missing, empty or disputed values. */
 function warningsOf(
   columns: readonly Column[],
-  { unread, ...found }: { unread: readonly string[] } & Record<'missing' | 'empty' | 'disputed', CallsByColumn>,
+  {
+    unread,
+    ...found
+  }: { unread: readonly string[] } & Record<'missing' | 'tied' | 'empty' | 'disputed', CallsByColumn>,
   expected: string,
 ): string[] {
   const warnings: string[] = [];
@@ -260,6 +270,11 @@ function warningsOf(
       warnings.push(
         `${count} without ${column}: ${placeOf(source, expected)} does not exist in ${firstIds(missingIn)}.`,
       );
+    }
+    const tiedIn = found.tied.get(column) ?? [];
+    if (tiedIn.length > 0) {
+      const count = pluralize(tiedIn.length, 'row');
+      warnings.push(`${count} without ${column}: no value has a majority in ${firstIds(tiedIn)}. ${settledByGold}`);
     }
     const emptyIn = found.empty.get(column) ?? [];
     if (emptyIn.length > 0) {
@@ -275,11 +290,15 @@ function warningsOf(
   return warnings;
 }
 
-function valueFrom(source: Source, call: RecordedCall | undefined, callId: string, annotated: AnnotatedValues) {
+function valueFrom(
+  source: Source,
+  call: RecordedCall | undefined,
+  callId: string,
+  annotated: AnnotatedValues,
+): ReturnType<AnnotatedValues['judgementOf']> {
   if (source.from === 'judgement') return annotated.judgementOf(callId, source.field);
   return {
     value: source.from === 'note' ? annotated.noteOf(callId) : call && valueAt(call, source.path),
-    isDisputed: false,
   };
 }
 
@@ -303,13 +322,22 @@ export function tooLarge(): HeddleError {
   });
 }
 
-function leadsNowhere(column: string, source: Source, call: RecordedCall | undefined, expected: string): HeddleError {
+const settledByGold = 'Gold settles that, and expected gold takes it.';
+
+function leadsNowhere(
+  column: string,
+  source: Source,
+  call: RecordedCall | undefined,
+  expected: string,
+  isTied: boolean,
+): HeddleError {
   const near = source.from === 'call' && call ? nearestPaths([call], source.path) : [];
   return invalidArgument(['from_queue', 'map', column], {
     consequence: 'Nothing was stored',
-    fault: `${placeOf(source, expected)} exists in no row`,
-    hint:
-      near.length > 0
+    fault: `${placeOf(source, expected)} exists in no row${isTied ? ': no value has a majority' : ''}`,
+    hint: isTied
+      ? settledByGold
+      : near.length > 0
         ? `The nearest paths are ${near.join(', ')}.`
         : 'Judgements are judgement.<field>; call summarize_queue by field to see which there are.',
   });

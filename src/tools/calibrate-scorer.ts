@@ -1,6 +1,7 @@
 import * as z from 'zod';
 import type { ServiceClient } from '../client/service-client.ts';
 import type { RecordedCall } from '../contract/calls.ts';
+import { splitProjectId } from '../contract/identifiers.ts';
 import { parseReference } from '../contract/references.ts';
 import type { RunnableScorer } from '../contract/scorers.ts';
 import { HeddleError, invalidArgument } from '../core/errors.ts';
@@ -12,7 +13,7 @@ import { rounded } from '../core/statistics/rounded.ts';
 import { classOf } from '../evaluations/agreement-with-column.ts';
 import { judgeSentence, storeCalibration } from '../evaluations/calibrations.ts';
 import { checkPlaceholders } from '../evaluations/check-placeholders.ts';
-import { type EvaluationScorers, modelsOf, readScorersOf } from '../evaluations/evaluation-plan.ts';
+import { type EvaluationScorers, modelsOf, readScorersOf, repeatsOf } from '../evaluations/evaluation-plan.ts';
 import { findScorer } from '../evaluations/find-scorers.ts';
 import { cancellingRun, followRun, lookUntil, timeLimitOf } from '../evaluations/follow-run.ts';
 import {
@@ -41,6 +42,7 @@ import { requireAnnotators } from '../queues/require-annotators.ts';
 import { requireField } from '../queues/require-field.ts';
 import { requireQueue } from '../queues/require-queue.ts';
 import { readCalls } from '../records/read-calls.ts';
+import { knownProjects } from '../records/require-project.ts';
 import { checkModels } from '../records/unlisted-model.ts';
 import { cutValue } from '../text/call-values.ts';
 import { cell, compactTable, escapeInvisible } from '../text/compact-table.ts';
@@ -85,6 +87,7 @@ const output = z.object({
   status: z.string().describe('calibrated, not calibrated, running or dry_run.'),
   scorer_ref: z.string(),
   judge: z.string().optional().describe('Like κ 0.71 (0.58 to 0.82), n 84: on the held-out part.'),
+  replaces: z.string().optional().describe('Judge of the calibration before.'),
   held_out: calibrationFigures.partial().optional(),
   tuning: z
     .object({
@@ -95,7 +98,7 @@ const output = z.object({
     })
     .optional()
     .describe('Part to improve the prompt on.'),
-  judge_requests: z.int().describe('Without those repeated because a reply did not fit.'),
+  judge_requests: z.int().describe('In a dry run, without those repeated because a reply does not fit.'),
   judge_tokens: z.number().optional(),
   judge_cost: z.number().optional(),
   kept: z.int().optional().describe('Scores that were kept from before.'),
@@ -130,16 +133,16 @@ Example: {"scorer":"Helpful","queue_id":"support-triage","field":"helpful"}`,
     const { values, undecided, expected } = people;
     const judgedIds = [...values.keys()];
     const kept = await readJudgeScores(reference, judgedIds, project, service);
-    const { failed, inputs } = await readUnscored(
+    const { failed, running, inputs } = await readUnscored(
       judgedIds.filter((id) => !kept.has(id)),
       project,
       service,
     );
-    const callIds = judgedIds.filter((id) => !failed.has(id));
+    const callIds = judgedIds.filter((id) => !failed.has(id) && !running.has(id));
     const isMeasured = (callId: string): boolean => isHeldOut(callId, held_out);
     const heldOut = callIds.filter(isMeasured).length;
     if (!dry_run && judgedIds.length === 0) throw nothingJudged(field, expected, undecided);
-    if (!dry_run && heldOut === 0) throw nothingHeldOut(callIds.length, failed.size);
+    if (!dry_run && heldOut === 0) throw nothingHeldOut(callIds.length, failed.size + running.size);
     if (runnable) requireCommonValues(runnable, [...values.values()]);
     const missing = callIds.filter((id) => !kept.has(id));
     const parts = await readScorersOf(runnable ? [reference] : [], service);
@@ -149,43 +152,44 @@ Example: {"scorer":"Helpful","queue_id":"support-triage","field":"helpful"}`,
     const models = requests === 0 ? [] : modelsOf(judges);
     const unlisted = await checkModels(models, { consequence: 'Nothing was asked', confirm, dry_run }, context);
     const facts = { scorer_ref: reference, judge_requests: requests, ...(kept.size > 0 && { kept: kept.size }) };
-    const warnings = warningsOf(people, heldOut, failed.size, guidelines);
+    const warnings = warningsOf(people, heldOut, { failed: failed.size, running: running.size }, guidelines);
     if (unlisted !== undefined) warnings.push(unlisted);
     if (dry_run) {
       const sizes = { held_out: { n: heldOut }, tuning: { n: callIds.length - heldOut } };
       return { status: 'dry_run', ...facts, ...sizes, ...(warnings.length > 0 && { warnings }) };
     }
     if (!confirm && requests > maxUnconfirmedRequests) {
+      const toJudges = `${requests} requests to judges (${repeatsOf(requests)})`;
       requireConsent(
         {
-          question: `Calibrate ${nameOf(reference)} on ${pluralize(callIds.length, 'call')}: ${pluralize(requests, 'request')} to judges?`,
-          reason: `${pluralize(requests, 'request')} to judges need the user's agreement`,
+          question: `Calibrate ${nameOf(reference)} on ${pluralize(callIds.length, 'call')}: ${toJudges}?`,
+          reason: `${toJudges} need the user's agreement`,
           alternative: 'use a queue with fewer judged calls',
         },
         context,
       );
     }
-    const asked = missing.length === 0 || !runnable ? undefined : await askJudge(reference, missing, project, context);
+    const asked =
+      missing.length === 0 || !runnable ? undefined : await askJudge(reference, missing, requests, project, context);
     if (asked?.isRunning) return { ...facts, ...stillRunning(asked.run_id) };
+    const used = asked?.run_id === undefined ? {} : await usedBy(asked.run_id, project, context);
     const scores = asked ? await readJudgeScores(reference, callIds, project, service) : kept;
     const judged = callIds.flatMap((call_id): JudgedCall[] => {
       const given = withVerdict(scores.get(call_id), field);
       return given === undefined ? [] : [{ call_id, expected: values.get(call_id)!.value, given }];
     });
-    await requireFittingVerdicts(judged, { scores, reference, queue_id, field }, project, service);
+    await requireFittingVerdicts(judged, { scores, reference, queue_id, field, used }, project, service);
     const [measured, tuning] = [true, false].map((part) =>
       judged.filter(({ call_id }) => isMeasured(call_id) === part),
     );
     const unscored = callIds.length - judged.length;
     const because = unscored === 0 ? '' : await reasonOfMissing(found, asked?.run_id, project, context);
-    if (measured!.length === 0) throw nothingScored(reference, because);
+    if (measured!.length === 0) throw nothingScored(reference, because, used);
     if (unscored > 0)
       warnings.push(`${pluralize(unscored, 'call')} left out: the judge gave no score${because || '.'}`);
     const figures = measureJudge(measured!, await outputLengths(measured!, project, service));
-    const used = asked?.run_id === undefined ? undefined : await readFigures([asked.run_id], project, context);
-    const { judge_tokens, judge_cost } = used?.figures.get(asked!.run_id!) ?? {};
     const shown = { scorer: reference, queue_id, field, expected, guidelines: guidelines ?? null, held_out, figures };
-    await storeCalibration(shown, project, service);
+    const replaces = await storeCalibration(shown, project, service);
     const isChance = couldBeChance(figures);
     if (isChance) {
       warnings.push(
@@ -195,9 +199,9 @@ Example: {"scorer":"Helpful","queue_id":"support-triage","field":"helpful"}`,
     return {
       status: isChance ? 'not calibrated' : 'calibrated',
       ...facts,
-      ...(judge_tokens !== undefined && { judge_tokens }),
-      ...(judge_cost !== undefined && { judge_cost }),
+      ...used,
       judge: judgeSentence(figures),
+      ...(replaces !== undefined && { replaces }),
       held_out: figures,
       tuning: tuningPart(tuning!, values),
       next: isChance
@@ -214,6 +218,7 @@ Example: {"scorer":"Helpful","queue_id":"support-triage","field":"helpful"}`,
       status,
       scorer_ref,
       judge,
+      replaces,
       held_out: figures,
       tuning,
       judge_requests,
@@ -235,6 +240,7 @@ Example: {"scorer":"Helpful","queue_id":"support-triage","field":"helpful"}`,
     return [
       heading,
       ...(judge === undefined ? [] : [`judge: ${judge}`, ...renderFigures(figures as CalibrationFigures)]),
+      ...(replaces === undefined ? [] : [`replaces: ${replaces}`]),
       ...(judge === undefined || !tuning ? [] : renderTuning(tuning)),
       ...warnings.map(escapeInvisible),
       ...(next === undefined ? [] : [next]),
@@ -276,27 +282,26 @@ async function readPeoplesValues(
   return { values, undecided, expected };
 }
 
-/** Reads which calls failed, about whose missing output no judge is asked, and the inputs that some of the others have. */
+/** Reads which calls failed or have not ended, about whose missing output no judge is asked, and the inputs that some of the others have. */
 async function readUnscored(
   callIds: readonly string[],
   project: string,
   service: ServiceClient,
-): Promise<{ failed: ReadonlySet<string>; inputs: Members[] }> {
+): Promise<{ failed: ReadonlySet<string>; running: ReadonlySet<string>; inputs: Members[] }> {
   const read = (ids: readonly string[], display_fields: string[]) =>
     readCalls(
       ids.map((call_id) => ({ call_id, display_fields })),
       project,
       service,
     );
-  const first = await read(callIds.slice(0, maxRead), ['inputs']);
-  const others = await read(callIds.slice(maxRead), []);
-  const isFailed = (call: RecordedCall | HeddleError) => !(call instanceof HeddleError) && Boolean(call.exception);
-  return {
-    failed: new Set([...first, ...others].flatMap(([id, call]) => (isFailed(call) ? [id] : []))),
-    inputs: [...first.values()].flatMap((call) =>
-      call instanceof HeddleError || isFailed(call) ? [] : [objectOrEmpty(call.inputs)],
-    ),
-  };
+  const first = await read(callIds.slice(0, maxRead), ['inputs', 'ended_at']);
+  const others = await read(callIds.slice(maxRead), ['ended_at']);
+  const calls = [...first, ...others].flatMap(([, call]) => (call instanceof HeddleError ? [] : [call]));
+  const idsOf = (left: RecordedCall[]): ReadonlySet<string> => new Set(left.map(({ id }) => id));
+  const failed = idsOf(calls.filter(({ exception }) => exception));
+  const running = idsOf(calls.filter(({ exception, ended_at }) => !exception && ended_at == null));
+  const asked = calls.filter(({ id, inputs }) => inputs !== undefined && !failed.has(id) && !running.has(id));
+  return { failed, running, inputs: asked.map(({ inputs }) => objectOrEmpty(inputs)) };
 }
 
 /** Requires that some call has the inputs that a judge is asked with. @throws HeddleError before anything is asked. */
@@ -318,11 +323,11 @@ const placeholdersOfCalls = '{output} for the output of a call, and the names of
  */
 async function requireFittingVerdicts(
   judged: readonly JudgedCall[],
-  given: { scores: ReadonlyMap<string, unknown>; reference: string; queue_id: string; field: string },
+  given: { scores: ReadonlyMap<string, unknown>; reference: string; queue_id: string; field: string; used: Used },
   project: string,
   service: ServiceClient,
 ): Promise<void> {
-  const { scores, reference, queue_id, field: name } = given;
+  const { scores, reference, queue_id, field: name, used } = given;
   const [first] = judged;
   const expected = new Set(judged.map((call) => classOf(call.expected)));
   const verdicts = judged.map(verdictOf);
@@ -336,7 +341,7 @@ async function requireFittingVerdicts(
   const example = JSON.stringify(cutValue(scores.get(first.call_id), maxChars));
   throw new HeddleError({
     code: 'invalid_request',
-    message: `Nothing was measured: the scorer ${nameOf(reference)} answers like ${example}, which has no value of the field ${renderTypes(fields) || cell(name)}.`,
+    message: `Nothing was measured: the scorer ${nameOf(reference)} answers like ${example}, which has no value of the field ${renderTypes(fields) || cell(name)}.${usedSentence(used)}`,
     hint: 'Store the scorer again under its name, so that it answers with a value of the field, or with an object whose member score is one. create_scorer takes the values of the field as scale of an llm_judge.',
   });
 }
@@ -350,10 +355,11 @@ function stillRunning(run_id: string | undefined): Pick<Calibrated, 'status' | '
   return { status: 'running', ...(run_id !== undefined && { run_id }), next };
 }
 
-/** Has the calls scored, and waits until they are or the time of the tool call is over. */
+/** Has the calls scored with at most the requests that were agreed, and waits until they are or the time of the tool call is over. */
 async function askJudge(
   reference: string,
   callIds: readonly string[],
+  requests: number,
   project_id: string,
   context: ToolContext,
 ): Promise<{ run_id?: string; isRunning: boolean }> {
@@ -364,7 +370,9 @@ async function askJudge(
   const keyOf = (callId: string): string => JSON.stringify([project_id, reference, callId]);
   const call_ids = callIds.filter((id) => !requestedScores.has(keyOf(id)));
   if (call_ids.length > 0) {
-    const body = { project_id, call_ids, scorer_refs: [reference] };
+    const isLimited = requests > 0 && (await knownProjects(service)) !== undefined;
+    const budget = isLimited && { budget: { requests: 2 * requests } };
+    const body = { project_id, call_ids, scorer_refs: [reference], ...budget };
     // A started run can only be followed or cancelled by who knows its id.
     const { call_id } = await service.withSignal(undefined).call('scoreCalls', { body });
     if (call_id) {
@@ -391,6 +399,27 @@ async function askJudge(
   return { isRunning: !isDone };
 }
 
+type Used = Partial<Pick<Calibrated, 'judge_requests' | 'judge_tokens' | 'judge_cost'>>;
+
+/** Reads what the judges of a run took. */
+async function usedBy(run_id: string, project: string, context: ToolContext): Promise<Used> {
+  const query = { evaluation_run_ids: [run_id] };
+  const [run] = await context.service.call('listEvaluationRuns', { path: splitProjectId(project), query });
+  const requests = ownMember(objectOrEmpty(run?.summary).spent, 'requests');
+  const { judge_tokens, judge_cost } = (await readFigures([run_id], project, context)).figures.get(run_id) ?? {};
+  return {
+    ...(typeof requests === 'number' && { judge_requests: requests }),
+    ...(judge_tokens !== undefined && { judge_tokens }),
+    ...(judge_cost !== undefined && { judge_cost }),
+  };
+}
+
+/** Returns what was used, as a sentence with a space in front; empty if nothing was. */
+function usedSentence({ judge_requests, ...usage }: Used): string {
+  if (judge_requests === undefined) return '';
+  return ` Used: ${[`${pluralize(judge_requests, 'request')} to judges`, ...usageWords(usage)].join(', ')}.`;
+}
+
 /** Returns why most scores are missing, as the end of a sentence; empty if that is unknown. */
 async function reasonOfMissing(
   { scorer }: { scorer: RunnableScorer | undefined },
@@ -407,7 +436,7 @@ async function reasonOfMissing(
   const commonest = commonestOf(
     trials.flatMap(({ error, scorer_errors }) => error ?? Object.values(scorer_errors ?? {})),
   );
-  return commonest === undefined ? '' : `${reason}${cutValue(commonest, maxChars)}`;
+  return commonest === undefined ? '' : `${reason}${cutValue(commonest, maxChars)}`.replace(/[^.…]$/, '$&.');
 }
 
 /**
@@ -471,7 +500,7 @@ function tuningPart(
 function warningsOf(
   { values, undecided, expected }: ExpectedValues,
   heldOut: number,
-  failed: number,
+  { failed, running }: { failed: number; running: number },
   guidelines: string | undefined,
 ): string[] {
   const isOlder = ({ guidelines: followed }: PeoplesValue): boolean =>
@@ -484,6 +513,7 @@ function warningsOf(
     ...(failed > 0
       ? [`${pluralize(failed, 'call')} left out: the call itself failed, so no judge is asked about it.`]
       : []),
+    ...(running > 0 ? [`${pluralize(running, 'call')} left out: not ended yet.`] : []),
     ...(undecided > 0 ? [`${pluralize(undecided, 'call')} left out: no value has a majority. Gold settles that.`] : []),
     ...(older > 0 ? [`${pluralize(older, 'call')} judged by earlier guidelines.`] : []),
   ];
@@ -499,18 +529,18 @@ function nothingJudged(field: string, expected: string, undecided: number): Hedd
   });
 }
 
-function nothingHeldOut(count: number, failed: number): HeddleError {
+function nothingHeldOut(count: number, left: number): HeddleError {
   return invalidArgument('held_out', {
     consequence: 'Nothing was asked',
-    fault: `None of ${pluralize(count, 'judged call')}${failed > 0 ? ' that did not fail' : ''} is held out`,
+    fault: `None of ${pluralize(count, 'judged call')}${left > 0 ? ' that ended without a failure' : ''} is held out`,
     hint: 'Have people judge more calls, or raise share.',
   });
 }
 
-function nothingScored(reference: string, because: string): HeddleError {
+function nothingScored(reference: string, because: string, used: Used): HeddleError {
   return new HeddleError({
     code: 'invalid_request',
-    message: `The scorer ${nameOf(reference)} gave no call of the held-out part a score${because || '.'}`,
+    message: `The scorer ${nameOf(reference)} gave no call of the held-out part a score${because || '.'}${usedSentence(used)}`,
     hint: `Correct the scorer: it takes ${placeholdersOfCalls}.`,
   });
 }

@@ -5,6 +5,8 @@ import { splitProjectId } from '../contract/identifiers.ts';
 import { formatReference, objectIdOf, objectReference, parseReference } from '../contract/references.ts';
 import { shapeWithoutNull } from '../contract/shape-without-null.ts';
 import { HeddleError } from '../core/errors.ts';
+import { checkPlaceholders } from '../evaluations/check-placeholders.ts';
+import { readDataset, readScorersOf } from '../evaluations/evaluation-plan.ts';
 import { baseClasses, readNamedVersion, versionsOfName } from '../records/read-objects.ts';
 import { unknownObject } from '../records/unknown-object.ts';
 import { cell } from '../text/compact-table.ts';
@@ -64,6 +66,7 @@ Example: {"name":"Support answers","dataset":"tickets","scorers":["names_label"]
         scorers: await Promise.all(definition.scorers.map((scorer) => resolve(scorer, 'scorer'))),
       }),
     };
+    await requireColumns(resolved, context);
     const versions = await versionsOfName(definition.name, 'Evaluation', project, context.service);
     const created = await context.service.call('createEvaluation', { path: splitProjectId(project), body: resolved });
     return {
@@ -86,6 +89,31 @@ Example: {"name":"Support answers","dataset":"tickets","scorers":["names_label"]
     ].join('\n');
   },
 });
+
+/**
+ * Requires that the dataset has the columns that the scorers need. Where the service cannot read them, a run will tell.
+ * @throws HeddleError with the nearest columns.
+ */
+async function requireColumns(
+  { name, dataset, scorers = [] }: { name: string; dataset: string; scorers?: string[] },
+  { service }: ToolContext,
+): Promise<void> {
+  await withFallback(
+    async () => {
+      const read = await readScorersOf(scorers, service);
+      if (read.judges.length + read.comparisons.length === 0) return;
+      const rows = await readDataset({ name, val: { dataset } }, service);
+      if (rows.count === 0) return;
+      await checkPlaceholders({ messages: [], argument: 'scorers' }, read, rows, {
+        name: 'the dataset',
+        judgeAdvice: 'Store the scorer again under its name.',
+        columnAdvice: 'Store the scorer again under its name with another column, or add it to the dataset.',
+        consequence: 'Nothing was stored',
+      });
+    },
+    async () => undefined,
+  );
+}
 
 /** Members of a stored evaluation. The public service merges eval_attributes into them. */
 const storedMembers = new Set([

@@ -8,11 +8,18 @@ import { cell } from '../text/compact-table.ts';
 import { shortName } from '../text/names.ts';
 import { defineTool, projectArgument, projectOf } from './definition/tool.ts';
 
+/** The roles of the messages of a chat completion. */
+const roles = ['system', 'developer', 'user', 'assistant', 'tool', 'function'];
+
 const input = z
   .strictObject({
     name: objectName,
     messages: z
-      .array(z.looseObject({ role: z.string().min(1) }))
+      .array(
+        z.looseObject({
+          role: z.string().refine((role) => roles.includes(role), `must be one of ${roles.join(', ')}`),
+        }),
+      )
       .min(1)
       .optional(),
     text: z.string().min(1).optional().describe('Instead of messages.'),

@@ -25,6 +25,7 @@ import {
   readScorers,
   readScorersOf,
   readTemplate,
+  repeatsOf,
   runPlan,
 } from '../evaluations/evaluation-plan.ts';
 import { type FoundEvaluation, findEvaluation } from '../evaluations/find-evaluation.ts';
@@ -150,7 +151,11 @@ function faultOf(args: Arguments): string | undefined {
   );
   if (others.length > 0) {
     const name = use === 'run' ? 'a run' : use === 'wait' ? 'run_id continues waiting, so it' : use;
-    return `${name} cannot be combined with ${others.join(', ')}`;
+    const advice =
+      use === 'run'
+        ? 'it applies those of the evaluation, so create an evaluation with them; or score a run with run_id and score_again, or calls'
+        : 'leave that out';
+    return `${name} cannot be combined with ${others.join(', ')}: ${advice}`;
   }
   const { run_id, evaluation, model, prompt, messages, calls, scorers } = args;
   if (use === 'calls') {
@@ -505,11 +510,11 @@ async function requirePrices(
   });
 }
 
-/** Returns the numbers of requests of a run as text, like `60 requests to the model and 300 to judges (360 in all)`. */
+/** Returns the numbers of requests of a run as text, like `6 requests to the model and 3 to judges (9 in all, …)`. */
 function requestsOf({ model_requests, judge_requests }: Pick<RunPlan, 'model_requests' | 'judge_requests'>): string {
   const toModel = `${pluralize(model_requests, 'request')} to the model`;
   if (judge_requests === 0) return toModel;
-  return `${toModel} and ${judge_requests} to judges (${model_requests + judge_requests} in all)`;
+  return `${toModel} and ${judge_requests} to judges (${model_requests + judge_requests} in all, ${repeatsOf(judge_requests)})`;
 }
 
 /** Says what a budget does to a run of so many requests and tokens. */

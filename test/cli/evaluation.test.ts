@@ -417,7 +417,9 @@ says_yes    100% (43.9 to 100) of 3 passed
     const large = await run(args, environment);
     expect([large.code, large.stderr]).toEqual([
       2,
-      expect.stringContaining('the run sends 102 requests, 51 to the model and 51 to judges, about'),
+      expect.stringContaining(
+        'the run sends 102 requests, 51 to the model and 51 to judges (up to 51 more if replies of judges do not fit), about',
+      ),
     ]);
     service.judge = { scoring_prompt: '{output} {captal}' };
     const unfilled = await run([...args, '--yes'], environment);

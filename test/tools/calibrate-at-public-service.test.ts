@@ -69,7 +69,7 @@ it('waits for the scores of a service without runs', async () => {
   // The calls without a score are read once, before the judge is asked, and their outputs after it.
   const reads = service.bodiesOf('/calls/stream_query').map(({ columns }) => columns);
   expect(reads.filter((columns) => columns?.includes('exception'))).toEqual([
-    ['id', 'exception', 'inputs'],
+    ['id', 'exception', 'inputs', 'ended_at'],
     ['id', 'exception', 'output'],
   ]);
 });

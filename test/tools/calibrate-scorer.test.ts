@@ -14,7 +14,13 @@ const judgePasses = (n: number): boolean => isGood(n) || n % 10 === 1;
 
 /** Starts heddle with a queue of calls and a scripted judge, whose replies can be broken. */
 async function connect(
-  options: { reply?: (n: number) => string; calls?: number; failed?: number[]; environment?: object } = {},
+  options: {
+    reply?: (n: number) => string;
+    calls?: number;
+    failed?: number[];
+    running?: number[];
+    environment?: object;
+  } = {},
 ) {
   const reply = options.reply ?? ((n: number) => JSON.stringify({ reasoning: `Read ${n}.`, score: judgePasses(n) }));
   const model = await startScriptedModel(({ messages }) =>
@@ -27,7 +33,7 @@ async function connect(
       call_trace_id: `trace-${n}`,
       display_fields: ['output'],
       call_started_at: '2026-01-12T09:00:00.000Z',
-      call_ended_at: '2026-01-12T09:00:01.000Z',
+      ...(!options.running?.includes(n) && { call_ended_at: '2026-01-12T09:00:01.000Z' }),
       call: options.failed?.includes(n)
         ? { inputs: { question: 'Why?' }, output: null, exception: 'KeyError: rate_plan' }
         : { inputs: { question: 'Why?' }, output: `#${n}${' because'.repeat(n % 7)}` },
@@ -207,7 +213,9 @@ describe('calibrate_scorer', () => {
     await heddle.judgeCalls(isGood, [...Array(100).keys()]);
     await heddle.judgeCalls(isGood, [100, 101]);
     const refused = await heddle.call('calibrate_scorer', calibration);
-    expect(refused.error.message).toContain("102 requests to judges need the user's agreement");
+    expect(refused.error.message).toContain(
+      "102 requests to judges (up to 102 more if replies of judges do not fit) need the user's agreement",
+    );
     expect(heddle.asked).toHaveLength(0);
     expect(await heddle.call('calibrate_scorer', { ...calibration, confirm: true })).toMatchObject({
       judge_requests: 102,
@@ -226,6 +234,39 @@ describe('calibrate_scorer', () => {
     expect(result.warnings.at(-1)).toBe(
       '1 call left out: the judge gave no score, mostly for this reason: The reply of the judge is not JSON, also when it was asked again.',
     );
+  });
+
+  it('ends early where every reply fails alike, and says what that used', async () => {
+    const heddle = await connect({ reply: () => 'No idea.' });
+    await heddle.judgeCalls(isGood);
+    const { error } = await heddle.call('calibrate_scorer', calibration);
+    const { length } = heddle.asked;
+    // Up to eight calls are judged at a time, each with two requests.
+    expect(length).toBeGreaterThanOrEqual(20);
+    expect(length).toBeLessThanOrEqual(34);
+    expect(error.message).toBe(
+      `The scorer good gave no call of the held-out part a score, mostly for this reason: The reply of the judge is not JSON, also when it was asked again. Used: ${length} requests to judges, judges ${10 * length} tokens.`,
+    );
+  });
+
+  it('counts the requests that were repeated', async () => {
+    const heddle = await connect({ reply: (n) => (n === 4 ? 'No idea.' : JSON.stringify({ score: isGood(n) })) });
+    await heddle.judgeCalls(isGood);
+    expect(await heddle.call('calibrate_scorer', calibration)).toMatchObject({ judge_requests: 61, judge_tokens: 610 });
+  });
+
+  it('says what calibration it replaces, and leaves running calls out', async () => {
+    const heddle = await connect({ running: [1, 3] });
+    await heddle.judgeCalls(isGood);
+    const first = await heddle.call('calibrate_scorer', calibration);
+    expect(first).toMatchObject({
+      judge_requests: 58,
+      warnings: [expect.anything(), '2 calls left out: not ended yet.'],
+    });
+    expect(first).not.toHaveProperty('replaces');
+    const second = await heddle.call('calibrate_scorer', { ...calibration, held_out: { share: 1 } });
+    expect(second.replaces).toBe(first.judge);
+    expect(second.text).toContain(`\nreplaces: ${first.judge}\n`);
   });
 
   it('leaves failed calls out, and says what the judge took', async () => {

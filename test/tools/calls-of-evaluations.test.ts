@@ -141,7 +141,9 @@ describe('a run', () => {
   it('says that tokens over recorded calls are not known before, and names the nearest operation', async () => {
     const scored = { scorers: ['Good'], dry_run: true };
     const { text, ...known } = await call('run_evaluation', { calls: { queue_id: 'support-triage' }, ...scored });
-    expect(text).toContain('12 to judges (12 in all). How many tokens these take is not known before.');
+    expect(text).toContain(
+      '12 to judges (12 in all, up to 12 more if replies of judges do not fit). How many tokens these take is not known before.',
+    );
     expect(known).not.toHaveProperty('estimated_tokens');
     const { error } = await call('run_evaluation', { calls: { filter: { op_name: 'support.anser' } }, ...scored });
     expect(error).toMatchObject({

@@ -70,6 +70,25 @@ describe('create_evaluation', () => {
     });
   });
 
+  it('stores nothing where the dataset lacks a column that a scorer needs, and names the nearest', async () => {
+    const { call: callTool } = await connectClient(emptyHome(temporaryFolder()));
+    const judge = { name: 'Fair', kind: 'llm_judge', model: 'heddle/echo', prompt: '{output} {questoin}' };
+    await callTool('create_scorer', judge);
+    await callTool('create_scorer', { name: 'Same', kind: 'equals', expected: 'lable' });
+    const store = (name: string) =>
+      callTool('create_evaluation', { name: 'Wrong', dataset: 'tickets', scorers: [name] });
+    expect((await store('Fair')).error).toMatchObject({
+      code: 'invalid_request',
+      message: 'Nothing was stored: the judge fair cannot be asked, because the dataset has no column for {questoin}.',
+      hint: expect.stringContaining('The nearest columns to questoin are question'),
+    });
+    expect((await store('Same')).error).toMatchObject({
+      message: 'Nothing was stored: the scorer same needs the column lable, which the dataset does not have.',
+      hint: expect.stringContaining('The nearest columns to lable are label'),
+    });
+    expect((await callTool('list_objects', { kind: 'evaluation', name: 'wrong' })).objects).toEqual([]);
+  });
+
   it('takes a scorer that is a function, and warns of attributes that overwrite the definition', async () => {
     const service = await startFakeService();
     service.respond = (request) => {

@@ -33,6 +33,12 @@ describe.each(services)('create_prompt on $name', ({ ada }) => {
     ).toHaveLength(1);
   });
 
+  it('refuses a role that chat completions do not have', async () => {
+    const { error } = await ada.call('create_prompt', { name: 'robots', messages: [{ role: 'robot', content: 'Hi' }] });
+    expect(error.message).toContain('must be one of system, developer, user, assistant, tool, function');
+    expect((await ada.call('list_objects', { kind: 'prompt', name: 'robots' })).objects).toEqual([]);
+  });
+
   it('says which version stays where other content gets the name', async () => {
     const first = await ada.call('create_prompt', { name: 'versions', text: 'One' });
     expect(first).not.toHaveProperty('previous_version');

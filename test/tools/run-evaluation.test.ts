@@ -134,7 +134,7 @@ describe('run_evaluation', () => {
       detectable: 0.9905,
     });
     expect(text).toContain(
-      'Nothing was started (dry_run). 4 rows: 4 requests to the model and 4 to judges (8 in all), about 90 tokens. The estimate is a quarter of the characters',
+      'Nothing was started (dry_run). 4 rows: 4 requests to the model and 4 to judges (8 in all, up to 4 more if replies of judges do not fit), about 90 tokens. The estimate is a quarter of the characters',
     );
     expect(writesOf(service)).toEqual([]);
   });
@@ -274,7 +274,7 @@ describe('run_evaluation', () => {
     expect(error.code).toBe('cancelled');
     expect(questions).toEqual([
       expect.stringMatching(
-        /^Run the evaluation answers on org\/model: 51 requests to the model and 51 to judges \(102 in all\), about \d+ tokens/,
+        /^Run the evaluation answers on org\/model: 51 requests to the model and 51 to judges \(102 in all, up to 51 more if replies of judges do not fit\), about \d+ tokens/,
       ),
     ]);
     expect(writesOf(service)).toEqual([]);
@@ -296,7 +296,9 @@ describe('run_evaluation', () => {
     const { service, call } = await connect();
     service.trials = 26;
     const { error } = await call('run_evaluation', run);
-    expect(error.message).toContain('104 requests to the model and 104 to judges (208 in all) need');
+    expect(error.message).toContain(
+      '104 requests to the model and 104 to judges (208 in all, up to 104 more if replies of judges do not fit) need',
+    );
     expect(error.hint).toContain('set sample to {"n": 1} at most');
     service.trials = 51;
     expect((await call('run_evaluation', { ...run, sample: { n: 1 } })).error.hint).toContain(

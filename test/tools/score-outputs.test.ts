@@ -184,7 +184,11 @@ describe('run_evaluation', () => {
       [{ calls: {}, scorers: ['x'] }, 'calls needs one of ids, filter and queue_id'],
       [{ calls: { ids: ['x'] } }, 'calls needs scorers, or an evaluation with some'],
       [{ score_again: true }, 'score_again needs run_id'],
-      [{ run_id: 'x', only: 'errors', scorers: ['x'] }, 'only cannot be combined with scorers'],
+      [{ run_id: 'x', only: 'errors', scorers: ['x'] }, 'only cannot be combined with scorers: leave that out'],
+      [
+        { ...run, scorers: ['Good'] },
+        'a run cannot be combined with scorers: it applies those of the evaluation, so create an evaluation with them; or score a run with run_id and score_again, or calls',
+      ],
       [{ calls: { filter: { operation: 'x' } }, scorers: ['Unknown'] }, 'There is no scorer \\"Unknown\\"'],
       [
         { calls: { filter: { operation: 'x' } }, scorers: ['Good'] },

@@ -21,6 +21,8 @@ export interface Outcome {
   usage: Record<string, Members>;
   /** Id of the recorded call whose score is used again. */
   reusedCallId?: string;
+  /** True if nothing was asked, because of the row. */
+  isUnasked?: boolean;
 }
 
 /** What is needed to ask a model. */
@@ -62,7 +64,8 @@ export async function applyScorer(scorer: ScorerParts, judged: Judged): Promise<
       ? { ...outcome, output: negated(outcome.output) }
       : outcome;
   } catch (error) {
-    if (error instanceof NoScore || error instanceof NoEndpointReply) return { exception: error.message, usage: {} };
+    if (error instanceof NoEndpointReply) return { exception: error.message, usage: {} };
+    if (error instanceof NoScore) return { exception: error.message, usage: {}, isUnasked: true };
     throw error;
   }
 }
@@ -113,7 +116,7 @@ async function combine(
   for (const [at, part] of parts.entries()) {
     const outcome = await applyScorer(part, judged);
     usages.push(outcome.usage);
-    if (outcome.exception !== undefined) return { exception: outcome.exception, usage: sumUsage(usages) };
+    if (outcome.exception !== undefined) return { ...outcome, usage: sumUsage(usages) };
     if (outcome.output != null) shares.push({ share: shareOf(outcome.output), weight: weights?.[at] ?? 1 });
   }
   const usage = sumUsage(usages);
@@ -226,7 +229,8 @@ async function asOutcome(
     }
     return { ...outcome, usage: counts };
   } catch (error) {
-    if (error instanceof NoReplyError || error instanceof Refusal) return { exception: error.message, usage: {} };
+    if (error instanceof NoReplyError) return { exception: error.message, usage: {} };
+    if (error instanceof Refusal) return { exception: error.message, usage: {}, isUnasked: true };
     throw error;
   }
 }

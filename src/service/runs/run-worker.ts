@@ -83,6 +83,9 @@ const bookedPerRequest = 2;
 /** Results that arrive within this time are stored together, because every transaction waits for the disk. */
 const gatheringMs = 25;
 
+/** Trials after which a run ends if all have failed for the same reason. */
+const maxAlikeFailures = 10;
+
 /** Rows up to this size are read together, ahead of their trials. */
 const maxPreparedBytes = 256 * 1024;
 
@@ -106,6 +109,8 @@ export class RunWorker {
   readonly #budget: RunBudget;
   /** True if the budget does not cover the next trial, and none is in progress. */
   #isOverBudget = false;
+  /** Why the trials so far got no usable reply; undefined once one did, or another process may have got one. */
+  #failures: string[] | undefined;
   #unstored: Unstored[] = [];
   /** Aborts when there is something to store. */
   #wakeUp = new AbortController();
@@ -118,6 +123,7 @@ export class RunWorker {
     const open = JSON.parse(job.open_trials) as number[];
     this.#waiting = open.map((trial) => ({ trial, mayHaveResults: true }));
     this.#nextTrial = job.next_trial;
+    if (job.next_trial === 0) this.#failures = [];
     const { budget, prices } = this.#definition;
     this.#budget = new RunBudget(budget, prices, JSON.parse(job.spent));
   }
@@ -128,7 +134,7 @@ export class RunWorker {
     while (!signal.aborted) {
       try {
         const isHeld = await this.#sync();
-        const isOver = this.#isDone || this.#isOverBudget;
+        const isOver = this.#isDone || this.#isOverBudget || (this.#isHopeless && this.#active.size === 0);
         if (isHeld && isOver) await this.#endRun();
         if (!isHeld || isOver) return this.#stop.abort();
         if (this.#isYielding && this.#active.size === 0) break;
@@ -168,6 +174,19 @@ export class RunWorker {
 
   get #isDone(): boolean {
     return this.#nextTrial >= this.#job.trial_count && this.#waiting.length === 0 && this.#active.size === 0;
+  }
+
+  /** True if the first trials have all failed for the same reason, so that the rest would too. */
+  get #isHopeless(): boolean {
+    const failures = this.#failures ?? [];
+    return failures.length >= maxAlikeFailures && failures.every((failure) => failure === failures[0]);
+  }
+
+  /** Notes whether a trial got a usable reply to what it asked. */
+  #noteReplies(outcomes: readonly Outcome[]): void {
+    const asked = outcomes.filter(({ isUnasked }) => !isUnasked).map(({ exception }) => exception);
+    if (asked.includes(undefined)) this.#failures = undefined;
+    else if (asked[0] !== undefined) this.#failures?.push(asked[0]);
   }
 
   /** Waits until there are results to store, but not so long that others take this process for dead. */
@@ -272,6 +291,7 @@ export class RunWorker {
     while (
       !this.#stop.signal.aborted &&
       !this.#isYielding &&
+      !this.#isHopeless &&
       this.#waiting.length > 0 &&
       (!this.#budget.limits || this.#waiting[0]!.booking) &&
       this.#asking.size < concurrency &&
@@ -387,6 +407,7 @@ export class RunWorker {
       .filter((scorer) => prediction.exception === undefined || !applies(scorer))
       .filter((scorer) => !outcomes.has(trialEvents.scoreId(scorer)));
     const judges = missing.filter((scorer) => isAsking(scorer) && applies(scorer));
+    if (!taken) this.#noteReplies([prediction]);
     if (judges.length === 0) {
       this.#endAsking(trial);
       // Lets other trials send their requests before this reply is scored.
@@ -406,6 +427,7 @@ export class RunWorker {
       outcomes.set(trialEvents.scoreId(scorer), outcome);
       events.push(trialEvents.score(scorer, outcome, { output, taken, keptKey }));
     }
+    this.#noteReplies(judges.map((scorer) => outcomes.get(trialEvents.scoreId(scorer))!));
     events.push(trialEvents.end(prediction, outcomes, taken !== undefined));
     void this.#store(trial, events, true);
     this.#endAsking(trial);
@@ -483,8 +505,11 @@ export class RunWorker {
     const run = { id: call_id, trace_id: call_id, inputs: { self: this.#definition.evaluation } };
     const { limits, spent } = this.#budget;
     if (limits) Object.assign(end.summary, { budget: limits, spent });
-    if (limits && this.#isOverBudget) {
-      const done = this.#nextTrial - this.#waiting.length;
+    const done = this.#nextTrial - this.#waiting.length;
+    if (!this.#isDone && this.#isHopeless) {
+      const exception = `Stopped because each of the first ${done} of ${this.#job.trial_count} predictions failed with: ${this.#failures![0]}`;
+      Object.assign(end, { exception });
+    } else if (limits && this.#isOverBudget) {
       const exception = `Stopped by its budget of ${limitsInWords(limits)}: ${done} of ${this.#job.trial_count} predictions took ${limitsInWords(spent)}, and the next could exceed it.`;
       Object.assign(end.summary, { budget_reached: true });
       Object.assign(end, { exception });

@@ -48,6 +48,24 @@ describe('predictions of an evaluation', () => {
     expect(status.code).toBe('complete');
   });
 
+  it('end the run once the first ten have failed alike, and no reply has come', async () => {
+    const names = Array.from({ length: 40 }, (_, n) => `row ${n}`);
+    const refuse: Script = (_, response) => void response.writeHead(401).end('{"error":"No key"}');
+    const { status, trials } = await run(refuse, names);
+    const { length } = Object.keys(trials);
+    expect(length).toBeGreaterThanOrEqual(10);
+    expect(length).toBeLessThanOrEqual(17);
+    expect(status).toMatchObject({
+      code: 'failed',
+      error: `Stopped because each of the first ${length} of 40 predictions failed with: The model provider responded with status 401: No key`,
+    });
+    const late = await run((request, response, repeats) => {
+      const name = request.messages[0]!.content;
+      return name === 'row 3' ? 'Hello' : refuse(request, response, repeats);
+    }, names);
+    expect(Object.keys(late.trials)).toHaveLength(40);
+  });
+
   it('are recorded as errors of their rows when they fail, with the reason and without the key', async () => {
     const { trials, asked, setup, id } = await run(
       ({ messages }, response) => {

@@ -9,7 +9,7 @@ import { memberAt } from '../../../core/json/member-at.ts';
 import { sumOf } from '../../../core/statistics/score-lists.ts';
 import { findNamedRun } from '../../../evaluations/baselines.ts';
 import { readColumns } from '../../../evaluations/check-placeholders.ts';
-import { readDataset } from '../../../evaluations/evaluation-plan.ts';
+import { readDataset, repeatsOf } from '../../../evaluations/evaluation-plan.ts';
 import { exportedTrials } from '../../../evaluations/exported-trials.ts';
 import { findEvaluation, nameInReference } from '../../../evaluations/find-evaluation.ts';
 import { rowChoice } from '../../../evaluations/rank-rows.ts';
@@ -294,8 +294,9 @@ function requireYes(plans: readonly Plan[], isAgreed: true | undefined, advice: 
   if (isAgreed || toModels + toJudges <= maxUnconfirmed) return;
   const tokens = estimated === undefined ? '' : `, about ${estimated} tokens without the replies`;
   const [verb, model] = plans.length === 1 ? ['run sends', 'model'] : [`${plans.length} runs send`, 'models'];
+  const repeats = toJudges === 0 ? '' : ` (${repeatsOf(toJudges)})`;
   throw new UsageError(
-    `the ${verb} ${toModels + toJudges} requests, ${toModels} to the ${model} and ${toJudges} to judges${tokens}. ${advice}`,
+    `the ${verb} ${toModels + toJudges} requests, ${toModels} to the ${model} and ${toJudges} to judges${repeats}${tokens}. ${advice}`,
   );
 }
 
