@@ -498,6 +498,22 @@ describe.each(services)('corrections on $name', (service) => {
     },
   );
 
+  it('says under which name the judgements of the user are found where this client has none', async () => {
+    const { queue_id, ids } = await createQueue(service, ['call-2', 'call-3']);
+    const empty = async (filter: object) => {
+      const { items, hint } = await ada.call('query_queue_items', { queue_id, filter: { judged_by: 'me', ...filter } });
+      expect(items).toEqual([]);
+      return hint;
+    };
+    const usual = 'Call summarize_queue by annotator and field to see who judged what.';
+    expect(await empty({})).toBe(usual);
+    const items = [{ item_id: ids[0], judgements: { helpful: true } }];
+    await ada.call('update_queue_items', { queue_id, by_user: true, items });
+    const user = service.nameOf('ada').replace(' (test via heddle)', '');
+    expect(await empty({})).toBe(`Here, me is this client; the user's own judgements are under judged_by "${user}".`);
+    expect(await empty({ ids: [ids[1]] })).toBe(usual);
+  });
+
   it('says that notes of the user stay, and a state that was set without a judgement', async () => {
     const { queue_id, ids } = await createQueue(service, ['call-2']);
     const change = (item: object, by_user = false) =>
