@@ -25,9 +25,8 @@ export function annotatorMeant(
   alternative = '',
 ): string | undefined {
   const wanted = name.trim();
-  const lower = wanted.toLowerCase();
   const exact = judgements.filter(({ annotator, user }) => annotator === wanted || user === wanted);
-  const isAlike = (each: string) => each.toLowerCase() === lower;
+  const isAlike = (each: string) => each.toLowerCase() === wanted.toLowerCase();
   const meant =
     exact.length > 0 ? exact : judgements.filter(({ annotator, user }) => isAlike(annotator) || isAlike(user));
   const named = new Set(meant.map(({ annotator }) => annotator));
