@@ -72,17 +72,17 @@ function isDisputed<Tested extends TestedJudgement>(
 }
 
 /**
- * Returns a function that tells whether an annotator has a name, whatever its case and spaces around it: the whole name, or one that begins with what is
- * before a final `*`. `me` is the caller, whom `isOwn` recognizes; without a name, everyone is meant.
+ * Returns a function that tells whether an annotator has a name: this whole name, or, whatever its case, one that begins with what is
+ * before a final `*`. Spaces around it do not count. `me` is the caller, whom `isOwn` recognizes; without a name, everyone is meant.
  */
 export function annotatorTest<Name extends AnnotatorName>(
   name: string | null | undefined,
   isOwn: (name: Name) => boolean,
 ): (name: Name) => boolean {
   if (name == null) return () => true;
-  const wanted = name.trim().toLowerCase();
-  if (wanted === 'me') return isOwn;
-  if (!wanted.endsWith('*')) return ({ annotator }) => annotator.toLowerCase() === wanted;
-  const beginning = wanted.slice(0, -1);
+  const wanted = name.trim();
+  if (wanted.toLowerCase() === 'me') return isOwn;
+  if (!wanted.endsWith('*')) return ({ annotator }) => annotator === wanted;
+  const beginning = wanted.slice(0, -1).toLowerCase();
   return ({ annotator }) => annotator.toLowerCase().startsWith(beginning);
 }

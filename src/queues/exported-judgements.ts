@@ -1,3 +1,4 @@
+import { callIdOf } from '../contract/references.ts';
 import { HeddleError } from '../core/errors.ts';
 import { inBatches } from '../core/in-batches.ts';
 import { ownMember } from '../core/json/member-at.ts';
@@ -69,7 +70,9 @@ export async function* exportedJudgements(
 ): AsyncGenerator<ExportedPart> {
   await requireQueue(queue.id, queue.project, queue.service);
   const { items } = await matchingItems(queue, {});
-  const feedback = await readFeedback(queue);
+  const callIds = new Set(items.map(({ call_id }) => call_id));
+  // What was given on removed items stays at the service, and is not exported.
+  const feedback = (await readFeedback(queue)).filter(({ weave_ref }) => callIds.has(callIdOf(weave_ref)));
   const given = [judgementsOf(feedback), goldJudgementsOf(feedback)];
   const [judgements = [], gold = []] = all ? given : given.map(latestJudgements);
   const notes = notesOf(feedback);

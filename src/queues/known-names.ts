@@ -127,14 +127,12 @@ function unknownAnnotator(name: string, judgements: readonly Judgement[], { id }
 }
 
 /**
- * Returns a filter whose annotator has the whole name, where it is the name of an account with only one annotator. Only a name that may be
- * that of an account takes a request.
+ * Returns a filter whose annotator has the whole name, where it is given in another case, or is that of an account with only one annotator.
  * @throws HeddleError `invalid_arguments` for a name that nobody who has judged in the queue has, or several of one account.
  */
 export async function withWholeNames(filter: ItemsFilter, queue: QueueAccess): Promise<ItemsFilter> {
   const { judged_by: name } = filter;
-  // Whole names of others than accounts end with the author in brackets.
-  if (name === undefined || /[*)]$/.test(name) || meansCaller(name)) return filter;
+  if (name === undefined || name.endsWith('*') || meansCaller(name)) return filter;
   const { items, judgements } = await readSummarized(queue, {}, { judgements: true });
   if (items.length === 0) return filter;
   const alternative = `, or ${JSON.stringify(`${shortName(name)}*`)} for all of them`;

@@ -254,11 +254,16 @@ export interface FieldDefinition {
   description?: string | undefined;
 }
 
+/** The name in `retract` that stands for one's notes, and therefore for no field. */
+export const notes = 'note';
+export const notesNameFault = `cannot be ${notes}, which stands for the notes of annotators`;
+
 const field = z
   .strictObject({
     name: z
       .string()
       .refine((name) => objectNamePattern.test(name), 'must be 1 to 128 letters, digits, _ . or -')
+      .refine((name) => name !== notes, notesNameFault)
       .describe('Letters, digits, _ . or -'),
     type: z.enum(fieldTypes),
     choices: z.array(z.string()).min(1).optional(),

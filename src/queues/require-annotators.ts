@@ -11,11 +11,11 @@ const maxNamed = 5;
 export const nobodyJudged = 'Nobody has judged there.';
 
 /**
- * Returns the annotator whom a name means, whatever its case: the one with this whole name, or else the only one of the account with
- * this name, which is noted for the result; undefined if there is none.
+ * Returns the annotator whom a name means: the one with this whole name, or else the only one of the account with this name, which is
+ * noted for the result; undefined if there is none. Case counts only where somebody has exactly this name.
  * @param path the argument that has the name.
  * @param alternative what else the name can be replaced by, as the end of a sentence.
- * @throws HeddleError for the name of an account with several annotators; it lists their whole names.
+ * @throws HeddleError for a name that several annotators share; it lists their whole names.
  */
 export function annotatorMeant(
   name: string,
@@ -24,11 +24,14 @@ export function annotatorMeant(
   queue: QueueAccess,
   alternative = '',
 ): string | undefined {
-  const wanted = name.trim().toLowerCase();
-  const whole = judgements.find(({ annotator }) => annotator.toLowerCase() === wanted);
-  if (whole) return whole.annotator;
-  const ofAccount = judgements.filter(({ user }) => user.toLowerCase() === wanted);
-  const [annotator, ...others] = new Set(ofAccount.map((judgement) => judgement.annotator));
+  const wanted = name.trim();
+  const exact = judgements.filter(({ annotator, user }) => annotator === wanted || user === wanted);
+  const isAlike = (each: string) => each.toLowerCase() === wanted.toLowerCase();
+  const meant =
+    exact.length > 0 ? exact : judgements.filter(({ annotator, user }) => isAlike(annotator) || isAlike(user));
+  const named = new Set(meant.map(({ annotator }) => annotator));
+  const whole = [...named].filter(isAlike);
+  const [annotator, ...others] = whole.length > 0 ? whole : named;
   if (annotator !== undefined && others.length > 0) {
     const names = [annotator, ...others].slice(0, maxNamed).map(shortName);
     throw invalidArgument(path, {
@@ -36,7 +39,7 @@ export function annotatorMeant(
       hint: `Pass one of these names${alternative}.`,
     });
   }
-  if (annotator !== undefined) queue.noteMeant?.(name, annotator);
+  if (annotator !== undefined && whole.length === 0) queue.noteMeant?.(name, annotator);
   return annotator;
 }
 

@@ -3,6 +3,7 @@ import { queryQueueItemsRequest, queueItem, sortFields } from '../contract/queue
 import { shapeWithoutNull } from '../contract/shape-without-null.ts';
 import { sortKey } from '../contract/sort-keys.ts';
 import { commonestOf, countEach } from '../core/statistics/count-each.ts';
+import { isOwn, learnAccount, meansCaller } from '../queues/authorship.ts';
 import { type GivenFeedback, givenFeedback, judgementLine, valueLine } from '../queues/given-feedback.ts';
 import {
   type ItemWithValues,
@@ -16,6 +17,7 @@ import { emptyFilterHint, itemsFilter } from '../queues/items-filter.ts';
 import { matchingItems } from '../queues/matching-items.ts';
 import type { QueueAccess } from '../queues/queue-access.ts';
 import { requireQueue } from '../queues/require-queue.ts';
+import { readSummarized } from '../queues/summarized-items.ts';
 import { cell } from '../text/compact-table.ts';
 import { pageArguments, pageMembers, pagePosition, pluralize, renderPage, withFirstRows } from '../text/page.ts';
 import { type ShownRows, showRows } from '../text/show-rows.ts';
@@ -161,8 +163,20 @@ type Arguments = z.output<typeof input>;
 async function emptyPage({ filter = {}, offset = 0 }: Arguments, queue: QueueAccess): Promise<ItemPage> {
   await requireQueue(queue.id, queue.project, queue.service);
   const matching = offset > 0 ? (await matchingItems(queue, filter)).items.length : 0;
-  const hint = matching === 0 ? emptyFilterHint(filter) : undefined;
+  const hint = matching === 0 ? ((await hintForUser(filter, queue)) ?? emptyFilterHint(filter)) : undefined;
   return { ...itemPage({ items: [] }, offset, false), matching, ...(hint !== undefined && { hint }) };
+}
+
+/** Says under which name the user's own judgements match, where `me`, this client, has none that do. */
+async function hintForUser(filter: NonNullable<Arguments['filter']>, queue: QueueAccess): Promise<string | undefined> {
+  if (!meansCaller(filter.judged_by)) return undefined;
+  const { judgements } = await readSummarized(queue, {}, { judgements: true, ids: true });
+  const asUser = { ...queue, byUser: true };
+  learnAccount(judgements, await queue.service.accountTag(), asUser);
+  const judged_by = judgements.find((judgement) => isOwn(judgement, asUser))?.annotator;
+  const { items } = judged_by === undefined ? { items: [] } : await matchingItems(queue, { ...filter, judged_by });
+  if (items.length === 0) return undefined;
+  return `Here, me is this client; the user's own judgements are under judged_by ${JSON.stringify(judged_by)}.`;
 }
 
 /** Returns the members of an item with its judgements and gold as lines. */

@@ -11,7 +11,7 @@ const input = z.strictObject({
   call_id: z.string().min(1).max(256).describe('call_id of a queue item.'),
   project_id: projectArgument('Project of the call'),
   paths: z.array(callPath).min(1).max(maxPaths).optional().describe('Like inputs.question or output.choices[0].'),
-  max_value_chars: z.int().min(20).default(4000).describe('Length at which a value is cut.'),
+  max_value_chars: z.int().min(20).optional().describe('Cuts values; with paths, 4000 by default.'),
 });
 
 const output = z.object({
@@ -29,6 +29,8 @@ const output = z.object({
 /** The result of read_call. */
 export type CallResult = z.output<typeof output>;
 
+/** Members of a whole call that are cut; the others are short. */
+const contents = ['inputs', 'output', 'exception', 'attributes', 'summary'];
 /** Missing paths whose nearest are looked for. */
 const maxSearched = 20;
 
@@ -50,9 +52,9 @@ Example: {"call_id":"support-0001","paths":["inputs.question","output.answer"]}`
     if (!call) {
       throw await unknownCall(call_id, project, context.service);
     }
-    if (!paths) return { call_id, call };
+    if (!paths) return { call_id, call: { ...call, ...valuesAt(call, contents, max_value_chars ?? Infinity) } };
     await resolveReferences([call], paths, context.service);
-    const values = valuesAt(call, paths, max_value_chars);
+    const values = valuesAt(call, paths, max_value_chars ?? 4000);
     const missing = paths.filter((path) => !Object.hasOwn(values, path));
     if (missing.length === 0) return { call_id, values };
     const ends = missing.map((path) => endOfPath(call, path));

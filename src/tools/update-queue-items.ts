@@ -90,7 +90,7 @@ export const updateQueueItemsTool = defineTool({
   title: 'Judge and move queue items',
   groups: ['queue'],
   uses: ['queryQueueItems', 'updateProgress', 'createFeedback', 'readQueue', 'queryFeedback'],
-  description: `Records judgements, notes and your state for items, or for all that match a filter. Your latest judgement of a field counts; completed and skipped are final until you retract. More than ${maxUnconfirmed} items need the user's agreement.
+  description: `Records judgements, notes and your state for items, or all that match a filter. Your latest judgement of a field counts; skipped is final, completed until you retract judgements. More than ${maxUnconfirmed} items need the user's agreement.
 Example: {"queue_id":"support-triage","items":[{"item_id":"…","judgements":{"helpful":true},"annotation_state":"completed"}]}
 With filter: {"queue_id":"support-triage","filter":{"call_op_name":"support.escalate"},"change":{"annotation_state":"skipped"},"dry_run":true}`,
   hints: { readOnlyHint: false, destructiveHint: true, idempotentHint: true, openWorldHint: false },

@@ -397,6 +397,16 @@ describe('heddle queue export', () => {
     expect((await run([...wide, '--all'], environment)).code).toBe(2);
   });
 
+  it('counts only what it writes, not what was given on an item that was removed', async () => {
+    const { environment } = await homeWithData();
+    const queue_id = 'support-triage';
+    const change = { gold: { helpful: false }, note: 'Short.' };
+    await call('update_queue_items', { queue_id, filter: { call_id: 'support-0001' }, change }, environment);
+    await call('update_queue', { queue_id, remove_items: ['support-0001'], confirm: true }, environment);
+    const { stdout, stderr } = await run(['queue', 'export', queue_id], environment);
+    expect([stdout, stderr]).toEqual(['', '0 judgements and notes of 0 items.\n']);
+  });
+
   it.each(['jsonl', 'csv'])(
     "writes gold as nobody's, and an import of the file as %s brings it back",
     async (format) => {

@@ -129,6 +129,9 @@ describe('heddle import', () => {
       expect.stringMatching(/^The queue rows has a new field to judge: tone\.\n/),
     ]);
     expect((await importFile(rows, ...target, '--field', 'tone:kind|rude')).stderr).not.toContain('field');
+    const refused = await importFile(rows, ...target, '--field', 'note:text');
+    expect(refused.code).toBe(2);
+    expect(refused.stderr).toContain('Its name cannot be note, which stands for the notes of annotators.');
   });
 
   it('takes the queue and the project from the name of the file, and says how to judge', async () => {

@@ -137,6 +137,15 @@ describe('create_queue', () => {
     expect(error.message).toContain('fields.1.name: Correct appears twice');
   });
 
+  it('and update_queue refuse a field named note, which stands for notes where judgements are taken back', async () => {
+    const { call } = await connect();
+    const field = { name: 'note', type: 'text' };
+    const fault = '0.name: cannot be note, which stands for the notes of annotators';
+    expect((await call('create_queue', { name: 'Q', fields: [field] })).error.message).toContain(fault);
+    const { queue_id } = await call('create_queue', refunds);
+    expect((await call('update_queue', { queue_id, add_fields: [field] })).error.message).toContain(fault);
+  });
+
   it('makes update_queue_items refuse a judgement that does not fit a field', async () => {
     const { call } = await connect();
     const { queue_id } = await call('create_queue', refunds);

@@ -470,6 +470,50 @@ describe.each(services)('corrections on $name', (service) => {
     });
   });
 
+  it.each([false, true])(
+    'keeps an item completed on which the other side has judged, with by_user %s',
+    async (by_user) => {
+      const { queue_id, ids } = await createQueue(service, ['call-2']);
+      const item_id = ids[0];
+      const judged = { item_id, judgements: { helpful: true }, annotation_state: 'completed' };
+      await ada.call('update_queue_items', { queue_id, items: [judged] });
+      await ada.call('update_queue_items', { queue_id, items: [judged], by_user: true });
+      const isEmbedded = service.name.includes('embedded');
+      const stays = (verb: string) =>
+        `States of the items: 1 ${verb} completed; what was begun cannot become unstarted again. An item stays completed while the account has other judgements of it.`;
+      const own = { queue_id, items: [{ item_id, retract: ['helpful'] }], by_user };
+      expect((await ada.call('update_queue_items', { ...own, dry_run: true })).hint).toBe(
+        isEmbedded ? stays('would stay') : undefined,
+      );
+      expect(await ada.call('update_queue_items', own)).toMatchObject({
+        items: [{ result: 'done', annotation_state: 'completed' }],
+        ...(isEmbedded && { hint: stays('stays') }),
+      });
+      const { items: shown } = await ada.call('query_queue_items', { queue_id, fields: ['annotation_state'] });
+      expect(shown).toMatchObject([{ annotation_state: 'completed' }]);
+      const other = await ada.call('update_queue_items', { ...own, by_user: !by_user });
+      expect(other.items).toMatchObject([
+        { result: 'done', annotation_state: isEmbedded ? 'in_progress' : 'completed' },
+      ]);
+    },
+  );
+
+  it('says under which name the judgements of the user are found where this client has none', async () => {
+    const { queue_id, ids } = await createQueue(service, ['call-2', 'call-3']);
+    const empty = async (filter: object) => {
+      const { items, hint } = await ada.call('query_queue_items', { queue_id, filter: { judged_by: 'me', ...filter } });
+      expect(items).toEqual([]);
+      return hint;
+    };
+    const usual = 'Call summarize_queue by annotator and field to see who judged what.';
+    expect(await empty({})).toBe(usual);
+    const items = [{ item_id: ids[0], judgements: { helpful: true } }];
+    await ada.call('update_queue_items', { queue_id, by_user: true, items });
+    const user = service.nameOf('ada').replace(' (test via heddle)', '');
+    expect(await empty({})).toBe(`Here, me is this client; the user's own judgements are under judged_by "${user}".`);
+    expect(await empty({ ids: [ids[1]] })).toBe(usual);
+  });
+
   it('says that notes of the user stay, and a state that was set without a judgement', async () => {
     const { queue_id, ids } = await createQueue(service, ['call-2']);
     const change = (item: object, by_user = false) =>
@@ -482,10 +526,13 @@ describe.each(services)('corrections on $name', (service) => {
     });
     expect((await change({ retract: ['note'] }, true)).counts).toEqual({ done: 1 });
     await change({ annotation_state: 'skipped' });
-    expect(await change({ retract: ['*'] })).toMatchObject({
-      counts: { unchanged: 1 },
-      hint: 'States of the items: 1 stays skipped; what was begun cannot become unstarted again. A finished state is final for its annotator; others can still set their own.',
-    });
+    const stays = (verb: string) =>
+      `States of the items: 1 ${verb} skipped; what was begun cannot become unstarted again. A finished state is final for its annotator; others can still set their own.`;
+    expect(await change({ retract: ['*'] })).toMatchObject({ counts: { unchanged: 1 }, hint: stays('stays') });
+    await change({ judgements: { helpful: true } });
+    const dryRun = { queue_id, filter: {}, change: { retract: ['helpful'] }, dry_run: true };
+    expect((await ada.call('update_queue_items', dryRun)).hint).toBe(stays('would stay'));
+    expect(await change({ retract: ['helpful'] })).toMatchObject({ counts: { done: 1 }, hint: stays('stays') });
   });
 
   it('says which judgements of its own stay beside one of the user', async () => {

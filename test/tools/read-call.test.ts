@@ -17,6 +17,17 @@ describe('read_call', () => {
     expect(text).toContain('These paths do not exist: output.none, toString; output has texts; the call has ');
   });
 
+  it('cuts the values of a whole call to max_value_chars', async () => {
+    const { call } = await connectClient(await importNumberedQueue(2));
+    const { call: cut } = await call('read_call', { call_id: 'call-1', max_value_chars: 20 });
+    expect(cut).toMatchObject({
+      id: 'call-1',
+      started_at: '2026-01-01T00:01:00.000Z',
+      inputs: '{"question":"Questio…[+6 characters]',
+      output: { texts: ['n…[+1 characters]', '…[+1 entries]'] },
+    });
+  });
+
   it('names the members of the last part of a path that exists', async () => {
     const { call } = await connectClient(await importNumberedQueue(2));
     const end = async (path: string) => (await call('read_call', { call_id: 'call-1', paths: [path] })).members;

@@ -13,6 +13,7 @@ import { nearestItems } from '../known-names.ts';
 import { matchingItems } from '../matching-items.ts';
 import { isFinished } from '../own-progress.ts';
 import type { QueueAccess } from '../queue-access.ts';
+import { notes } from '../queue-fields.ts';
 import { type ItemsWithFeedback, readItemsBy } from '../read-items.ts';
 import { requireQueue } from '../require-queue.ts';
 import { stateAndAnnotator } from '../shown-items.ts';
@@ -25,7 +26,6 @@ import {
   judgementText,
   type LocatedChange,
   moveText,
-  notes,
   planUpdates,
   rulesForChanges,
   type Update,
@@ -229,7 +229,8 @@ function describeOutcome(
 ): string | undefined {
   const notes: string[] = [];
   const undone = updates.filter(
-    ({ error, change, reopens }) => !error && (change.retract?.includes(everything) || reopens),
+    ({ error, item, change: { retract }, reopens, keeps }) =>
+      !error && retract && (retract.includes(everything) || item.annotation_state === 'skipped' || reopens || keeps),
   );
   const isShown = ({ item, reopens }: Update) => reopens && isOwnMove(item, queue);
   if (undone.some(({ item }) => item.annotation_state !== 'unstarted')) {
@@ -240,9 +241,12 @@ function describeOutcome(
       return `${count} ${isDryRun ? 'would stay' : isOne ? 'stays' : 'stay'} ${state}`;
     });
     const hidden = undone.filter((update) => update.reopens && !isShown(update)).length;
-    const isFinal = undone.some(({ item, reopens }) => !reopens && isFinished(item.annotation_state));
+    const isFinal = undone.some(({ item, reopens, keeps }) => !reopens && !keeps && isFinished(item.annotation_state));
     const final = isFinal ? ' A finished state is final for its annotator; others can still set their own.' : '';
     notes.push(`States of the items: ${states.join(', ')}; what was begun cannot become unstarted again.${final}`);
+    if (undone.some(({ keeps }) => keeps)) {
+      notes.push('An item stays completed while the account has other judgements of it.');
+    }
     if (hidden > 0) {
       const [is, show] = isDryRun ? ['would be', 'would show'] : ['is', hidden === 1 ? 'shows' : 'show'];
       const [items, they] = hidden === 1 ? ['1 item', `it ${show}`] : [`${hidden} items`, `they ${show}`];

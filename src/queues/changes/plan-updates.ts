@@ -20,6 +20,7 @@ import type { QueueAccess } from '../queue-access.ts';
 import {
   type JudgementType,
   judgementType,
+  notes,
   type QueueField,
   type QueueRules,
   readQueueRules,
@@ -27,8 +28,7 @@ import {
 } from '../queue-fields.ts';
 import { shownItem, shownRules, stateAndAnnotator } from '../shown-items.ts';
 
-/** Names in `retract` that are no fields: one's notes, and all that one gave. */
-export const notes = 'note';
+/** The name in `retract` that stands for all that one gave. */
 export const everything = '*';
 
 /** A change of an item. */
@@ -82,6 +82,8 @@ export interface Update {
   stays: (Judgement | Note)[];
   /** True if taking judgements back opens the item again for its account, which has completed it. */
   reopens?: boolean;
+  /** True if the item stays completed for the account, which has other judgements of it. */
+  keeps?: boolean;
   /** Fields, but those of text, that nobody has judged on an item which a change completes with other judgements. */
   unjudged: string[];
   error?: HeddleError;
@@ -199,7 +201,11 @@ export async function planUpdates(
     const takesAll = retract.includes(everything);
     const retracted = own.filter(({ field }) => takesAll || retract.includes(field));
     update.purge.push(...retracted.map(({ id }) => id));
-    update.reopens = retracted.length > 0 && item.own_state === 'completed' && change.annotation_state === undefined;
+    const { userId } = queue.service.facts;
+    if (retracted.length > 0 && item.own_state === 'completed' && change.annotation_state === undefined) {
+      update.keeps = given.some((judgement) => judgement.user === userId && !isOwn(judgement, queue));
+      update.reopens = !update.keeps;
+    }
     for (const [field, value] of Object.entries(change.gold ?? {})) {
       const given = goldGiven.filter((gold) => gold.field === field);
       const [latest] = latestJudgements(given);

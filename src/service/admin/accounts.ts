@@ -71,8 +71,18 @@ function newAccount(name: string): Account {
   });
 }
 
-/** Stores an account, and returns false if there is one with its name. */
+/**
+ * Stores an account, and returns false if there is one with its name.
+ * @throws HeddleError `conflict` for a name that differs only in case from that of another account.
+ */
 async function insertAccount(transaction: Transaction, account: Account): Promise<boolean> {
+  const rows = await transaction.selectFrom('accounts').select('name').execute();
+  const alike = rows.map(({ name }) => name).filter((name) => name.toLowerCase() === account.name.toLowerCase());
+  if (alike[0] !== undefined && !alike.includes(account.name)) {
+    const message = `No account was created: ${account.name} differs only in case from the account ${alike[0]}.`;
+    const hint = `Use ${alike[0]} if that is the same person, or choose another name.`;
+    throw new HeddleError({ code: 'conflict', message, hint });
+  }
   const { numInsertedOrUpdatedRows } = await transaction
     .insertInto('accounts')
     .values({ ...hashedAccount(account), created_at: new Date().toISOString() })

@@ -210,7 +210,7 @@ async function isAccepted(
 
 /**
  * Deletes feedback by its ids, in a write transaction. An item that the account has completed is no longer complete for it without
- * one of its judgements. @throws Refusal 400 for any other query.
+ * one of its judgements, unless another author's for the account remain. @throws Refusal 400 for any other query.
  */
 export const purgeFeedback = inTransaction('purgeFeedback', async (transaction, { body, account }) => {
   const { project_id } = body;
@@ -220,26 +220,40 @@ export const purgeFeedback = inTransaction('purgeFeedback', async (transaction, 
   return reopened_items.length > 0 ? { reopened_items } : {};
 });
 
-/** Sets the items that an account has completed, and on which it gave one of these judgements, to in progress. Returns their ids. */
+/**
+ * Sets the items that an account has completed, and on which it gave one of these judgements, to in progress, unless it also has judgements
+ * on them by other authors than these. Returns their ids.
+ */
 async function reopenItems(
   transaction: Transaction,
   project_id: string,
   feedbackIds: readonly string[],
   account: string,
 ): Promise<string[]> {
-  const judgements = await inChunks(feedbackIds, (ids) =>
-    transaction
-      .selectFrom('feedback')
-      .select(['queue_id', 'weave_ref', 'feedback_type'])
-      .where('project_id', '=', project_id)
-      .where('id', 'in', ids)
-      .where('wb_user_id', '=', account)
-      .execute(),
+  const judgementsWhere = async (column: 'id' | 'weave_ref', values: readonly string[]) => {
+    const feedback = await inChunks(values, (chunk) =>
+      transaction
+        .selectFrom('feedback')
+        .select(['queue_id', 'weave_ref', 'feedback_type', 'creator'])
+        .where('project_id', '=', project_id)
+        .where(column, 'in', chunk)
+        .where('wb_user_id', '=', account)
+        .execute(),
+    );
+    return feedback.filter(({ feedback_type }) => judgementTypes.some((type) => feedback_type.startsWith(type)));
+  };
+  const deleted = await judgementsWhere('id', feedbackIds);
+  const references = deleted.map(({ weave_ref }) => weave_ref);
+  // Some clients name the account as the creator of what its user judges.
+  const authors = new Set(deleted.map(({ creator }) => creator ?? account));
+  const others = (await judgementsWhere('weave_ref', references)).filter(
+    (given) => !authors.has(given.creator ?? account),
   );
+  const kept = new Set(others.map(({ queue_id, weave_ref }) => `${queue_id} ${weave_ref}`));
   const callsByQueue = new Map<string, string[]>();
-  for (const { queue_id, weave_ref, feedback_type } of judgements) {
-    const isJudgement = judgementTypes.some((type) => feedback_type.startsWith(type));
-    if (queue_id !== null && isJudgement) appendTo(callsByQueue, queue_id, callIdOf(weave_ref));
+  for (const { queue_id, weave_ref } of deleted) {
+    if (queue_id === null || kept.has(`${queue_id} ${weave_ref}`)) continue;
+    appendTo(callsByQueue, queue_id, callIdOf(weave_ref));
   }
   const reopened: string[] = [];
   for (const [queue_id, callIds] of callsByQueue) {

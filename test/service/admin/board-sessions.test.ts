@@ -80,6 +80,21 @@ describe('invitations to the board', () => {
       });
     }
   });
+
+  it('and add-user refuse an account that differs only in case from another, and invite one that exists', async () => {
+    const { data } = await startTestService();
+    const conflict = {
+      code: 'conflict',
+      message: 'No account was created: ANN differs only in case from the account ann.',
+      hint: 'Use ann if that is the same person, or choose another name.',
+    };
+    await withStore(data, async (store) => {
+      await store.invite(ann);
+      await expect(store.invite({ ...ann, account: 'ANN' })).rejects.toMatchObject(conflict);
+      await expect(store.addUser('ANN')).rejects.toMatchObject(conflict);
+      await store.invite(ann);
+    });
+  });
 });
 
 describe('sessions of the board', () => {

@@ -4,7 +4,7 @@ import { objectNamePattern } from '../../../contract/references.ts';
 import type { Members } from '../../../core/json/json-object.ts';
 import { valueText } from '../../../core/json/value-text.ts';
 import { toSeconds } from '../../../core/timestamps.ts';
-import { fieldSchema, fieldTypes, renderTypes } from '../../../queues/queue-fields.ts';
+import { fieldSchema, fieldTypes, notes, notesNameFault, renderTypes } from '../../../queues/queue-fields.ts';
 import { hasSampleProject, sampleProject } from '../../../runtime/runtime.ts';
 import { type CheckedImport, type ImportTarget, type NewField, readImport } from '../../../service/start-service.ts';
 import { describeSource, resolveSettings } from '../../../settings/resolve-settings.ts';
@@ -264,6 +264,7 @@ function addField(text: string, before: NewField[] = []): NewField[] {
   const [name, type] = at === -1 ? [text, 'boolean'] : [text.slice(0, at).trim(), text.slice(at + 1).trim()];
   if (!objectNamePattern.test(name))
     throw new InvalidArgumentError('Its name must be 1 to 128 letters, digits, dots, hyphens or underscores.');
+  if (name === notes) throw new InvalidArgumentError(`Its name ${notesNameFault}.`);
   return [...before, { name, field_schema: schemaOfType(type) }];
 }
 
