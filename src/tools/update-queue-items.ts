@@ -76,7 +76,7 @@ const output = z.object({
   remaining: z.int().optional().describe('Items that were not reached; call again to continue.'),
   dry_run: z.boolean().optional(),
   hint: z.string().optional(),
-  stays: z.string().optional().describe('How much the user, or you, gave earlier and these changes leave.'),
+  stays: z.string().optional(),
   first_changed: z.array(z.string()).optional().describe('Ids of the first changed items of a filter.'),
   as_of: z.string().optional().describe('Time of the dry run; pass it with the real change.'),
   state_counts: z.record(z.string(), z.int()).optional().describe('Shown states of the matching items, in a dry run.'),
