@@ -9,6 +9,8 @@ const callsAtOnce = 10;
 async function createVersion({ call }: ConnectedClient, description: string) {
   const dataset = 'weave:///demo/support/object/tickets:latest';
   const created = await call('create_evaluation', { name: 'Weekly check', dataset, description });
+  // A refusal would show its message here.
+  expect(created).toHaveProperty('version_index');
   return { index: created.version_index as number, existed: created.existed as boolean };
 }
 
