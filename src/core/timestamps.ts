@@ -43,6 +43,11 @@ export function withoutZone(utc: string): string {
   return utc.endsWith('Z') ? utc.slice(0, -1) : utc;
 }
 
+/** Returns the milliseconds since 1970 of a time; the public service sends times in UTC without saying so. */
+export function millisecondsOf(time: string): number {
+  return Date.parse(/(Z|[+-]\d\d:?\d\d)$/.test(time) ? time : `${time}Z`);
+}
+
 /** Returns the microseconds since 1970 of a time that {@link normalizeTimestamp} returned. */
 export function microsecondsOf(utc: string): number {
   return Date.parse(`${utc.slice(0, 23)}Z`) * 1000 + Number(utc.slice(23, 26));

@@ -1,5 +1,6 @@
 import type { QueueItem } from '../contract/queue-items.ts';
 import { inBatches } from '../core/in-batches.ts';
+import { millisecondsOf } from '../core/timestamps.ts';
 import { callsQuery } from '../records/calls-query.ts';
 import type { QueueAccess } from './queue-access.ts';
 import type { ItemQuery } from './read-items.ts';
@@ -18,7 +19,7 @@ export async function fulfillingItems(
 ): Promise<QueueItem[]> {
   const named = ids && new Set(ids);
   const fulfilling = items.filter((item) => {
-    const started = timeOf(item.call_started_at) / 1000;
+    const started = millisecondsOf(item.call_started_at) / 1000;
     return (
       (!named || named.has(item.id) || named.has(item.call_id)) &&
       (started_after == null || started >= started_after) &&
@@ -42,10 +43,5 @@ export async function fulfillingItems(
 
 /** Returns the milliseconds that the call of an item took; -1 if it has not ended. */
 export function latencyMs({ call_started_at, call_ended_at }: QueueItem): number {
-  return call_ended_at ? timeOf(call_ended_at) - timeOf(call_started_at) : -1;
-}
-
-/** The public service sends times in UTC without saying so. */
-function timeOf(time: string): number {
-  return Date.parse(/(Z|[+-]\d\d:?\d\d)$/.test(time) ? time : `${time}Z`);
+  return call_ended_at ? millisecondsOf(call_ended_at) - millisecondsOf(call_started_at) : -1;
 }

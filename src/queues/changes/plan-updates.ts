@@ -3,6 +3,7 @@ import { goldFeedbackType, type StoredFeedback } from '../../contract/feedback.t
 import type { ProgressState, QueueItem } from '../../contract/queue-items.ts';
 import { callReference } from '../../contract/references.ts';
 import { type ErrorDetail, HeddleError } from '../../core/errors.ts';
+import { millisecondsOf } from '../../core/timestamps.ts';
 import { cutValue } from '../../text/call-values.ts';
 import { shortName } from '../../text/names.ts';
 import { contentId, creatorOf, isOwn, isSame, judgementId, learnAccount } from '../authorship.ts';
@@ -55,8 +56,8 @@ export interface LocatedChange {
 /** Conditions that items must meet before they are changed. */
 export interface ItemConditions {
   /**
-   * Time since which no other annotator may have changed an item: settled a field that the change settles, or judged or moved the item.
-   * The latter may be for a change by the user, or if several opinions are wanted.
+   * Time since which no other annotator may have settled a field that the change settles, or judged or moved the item. If the user asks,
+   * or several opinions are wanted, others may have judged or moved it.
    */
   asOf?: string | undefined;
   expectedState?: string | undefined;
@@ -76,8 +77,8 @@ export interface Update {
   /** The changes of the item by others during the call, as text. */
   meanwhile?: string;
   /**
-   * What stays because the other side gave it. For a change by the user, what this client gave and the user does not give alike;
-   * for this client, what the user gave, where the client would take back and has given nothing.
+   * What the other side gave, and the change leaves. If the user asks, it is what this client gave otherwise than the user; if the client
+   * takes back, and has itself given nothing of the kind, it is what the user gave.
    */
   stays: (Judgement | Note)[];
   /** True if taking judgements back opens the item again for its account, which has completed it. */
@@ -264,7 +265,7 @@ function unmetCondition(
     return conflict(`the item is ${annotation_state}${setter}, not ${expectedState}`);
   }
   if (asOf === undefined) return undefined;
-  const since = timeOf(asOf);
+  const since = millisecondsOf(asOf);
   const judged = given.findLast((judgement) => Date.parse(judgement.at) > since && !isOwn(judgement, queue));
   if (judged) return conflict(`${judgementText(judged)}, after as_of`);
   const { facts } = queue.service;
@@ -295,17 +296,12 @@ function settledSince(
     (judgement) =>
       values.has(judgement.field) &&
       !isSame(judgement.value, values.get(judgement.field)) &&
-      Date.parse(judgement.at) > timeOf(asOf) &&
+      Date.parse(judgement.at) > millisecondsOf(asOf) &&
       !isOwn(judgement, queue),
   );
   if (!settled) return undefined;
   const { user, field, value, at } = settled;
   return conflict(`${user} settled ${shortName(field)} as ${shownValue(value)} at ${at}, after as_of`);
-}
-
-/** Returns a time of the service in milliseconds; one without a zone is in UTC. */
-function timeOf(text: string): number {
-  return Date.parse(/(Z|[+-]\d\d:?\d\d)$/.test(text) ? text : `${text}Z`);
 }
 
 /** Returns whether an item shows the state that the account has set. */
