@@ -109,8 +109,8 @@ export class RunWorker {
   readonly #budget: RunBudget;
   /** True if the budget does not cover the next trial, and none is in progress. */
   #isOverBudget = false;
-  /** Why the trials so far got no usable reply; undefined once one did, or another process may have got one. */
-  #failures: string[] | undefined;
+  /** How many trials failed, all for the same reason; undefined once a reply was usable or a reason differed, or if another process began. */
+  #alikeFailures: { reason: string; count: number } | undefined;
   #unstored: Unstored[] = [];
   /** Aborts when there is something to store. */
   #wakeUp = new AbortController();
@@ -123,7 +123,7 @@ export class RunWorker {
     const open = JSON.parse(job.open_trials) as number[];
     this.#waiting = open.map((trial) => ({ trial, mayHaveResults: true }));
     this.#nextTrial = job.next_trial;
-    if (job.next_trial === 0) this.#failures = [];
+    if (job.next_trial === 0) this.#alikeFailures = { reason: '', count: 0 };
     const { budget, prices } = this.#definition;
     this.#budget = new RunBudget(budget, prices, JSON.parse(job.spent));
   }
@@ -178,15 +178,17 @@ export class RunWorker {
 
   /** True if the first trials have all failed for the same reason, so that the rest would too. */
   get #isHopeless(): boolean {
-    const failures = this.#failures ?? [];
-    return failures.length >= maxAlikeFailures && failures.every((failure) => failure === failures[0]);
+    return (this.#alikeFailures?.count ?? 0) >= maxAlikeFailures;
   }
 
   /** Notes whether a trial got a usable reply to what it asked. */
   #noteReplies(outcomes: readonly Outcome[]): void {
     const asked = outcomes.filter(({ isUnasked }) => !isUnasked).map(({ exception }) => exception);
-    if (asked.includes(undefined)) this.#failures = undefined;
-    else if (asked[0] !== undefined) this.#failures?.push(asked[0]);
+    if (!this.#alikeFailures || asked.length === 0) return;
+    const { count, reason: before } = this.#alikeFailures;
+    const [reason] = asked;
+    const isAlike = reason !== undefined && !asked.includes(undefined) && (count === 0 || reason === before);
+    this.#alikeFailures = isAlike ? { reason, count: count + 1 } : undefined;
   }
 
   /** Waits until there are results to store, but not so long that others take this process for dead. */
@@ -507,7 +509,7 @@ export class RunWorker {
     if (limits) Object.assign(end.summary, { budget: limits, spent });
     const done = this.#nextTrial - this.#waiting.length;
     if (!this.#isDone && this.#isHopeless) {
-      const exception = `Stopped because each of the first ${done} of ${this.#job.trial_count} predictions failed with: ${this.#failures![0]}`;
+      const exception = `Stopped because each of the first ${done} of ${this.#job.trial_count} predictions failed with: ${this.#alikeFailures!.reason}`;
       Object.assign(end, { exception });
     } else if (limits && this.#isOverBudget) {
       const exception = `Stopped by its budget of ${limitsInWords(limits)}: ${done} of ${this.#job.trial_count} predictions took ${limitsInWords(spent)}, and the next could exceed it.`;
