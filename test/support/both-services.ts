@@ -153,15 +153,16 @@ export async function createQueue(
   return { queue_id, ids: call_ids.map((id) => String(idsByCall.get(id))) };
 }
 
-/** Judges the field helpful of items with one call; undefined leaves an item out. */
+/** Judges a field of items, by default helpful, with one call; undefined leaves an item out. */
 export async function judge(
   { call }: ConnectedClient,
   queue_id: string,
   ids: string[],
-  values: (boolean | undefined)[],
+  values: (boolean | number | undefined)[],
+  field = 'helpful',
 ): Promise<void> {
   const items = ids.flatMap((item_id, n) =>
-    values[n] === undefined ? [] : [{ item_id, judgements: { helpful: values[n] } }],
+    values[n] === undefined ? [] : [{ item_id, judgements: { [field]: values[n] } }],
   );
   if (items.length === 0) return;
   const { counts } = await call('update_queue_items', { queue_id, items, confirm: true });

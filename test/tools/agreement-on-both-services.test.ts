@@ -96,13 +96,8 @@ describe.each(services)('on $name', (service) => {
 
   it('summarize_queue pages disagreements by offset, and says how many there are and where the next begin', async () => {
     const { queue_id, ids } = await createQueue(service, ['call-0', 'call-1', 'call-2']);
-    const score = (client: typeof ada, scores: number[]) =>
-      client.call('update_queue_items', {
-        queue_id,
-        items: scores.map((value, place) => ({ item_id: ids[place], judgements: { score: value } })),
-      });
-    await score(ada, [3, 1, 2]);
-    await score(bob, [4, 5, 4]);
+    await judge(ada, queue_id, ids, [3, 1, 2], 'score');
+    await judge(bob, queue_id, ids, [4, 5, 4], 'score');
     const page = (offset: number) => ada.call('summarize_queue', { queue_id, disagreements: 2, offset });
     const callsOf = ({ disagreements }: { disagreements: { call_id: string }[] }) =>
       disagreements.map(({ call_id }) => call_id);

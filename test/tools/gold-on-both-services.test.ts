@@ -141,13 +141,8 @@ describe.each(services)('gold on $name', (service) => {
 
   it('review_queue shows disputes side by side until they are settled, the worst first', async () => {
     const { queue_id, ids } = await createQueue(service, ['call-0', 'call-1', 'call-2']);
-    const score = (client: typeof ada, scores: number[]) =>
-      client.call('update_queue_items', {
-        queue_id,
-        items: scores.map((value, place) => ({ item_id: ids[place], judgements: { score: value } })),
-      });
-    await score(ada, [3, 1, 2]);
-    await score(bob, [4, 5, 2]);
+    await judge(ada, queue_id, ids, [3, 1, 2], 'score');
+    await judge(bob, queue_id, ids, [4, 5, 2], 'score');
     const filter = { disagreement: true };
     const shown = async (offset = 0) => {
       const page = await ada.call('review_queue', { queue_id, filter, limit: 1, offset });
