@@ -19,12 +19,14 @@ interface Need {
   column: string;
 }
 
-/** What has the rows, and what makes a judge, or another scorer, fit them. */
+/** Where rows come from, and the advice for a scorer that does not fit them. */
 interface RowSource {
   name: string;
+  /** What to do about the prompt of a judge. */
   judgeAdvice: string;
+  /** What to do about the column that another scorer needs. */
   columnAdvice: string;
-  /** What did not happen; by default that nothing was started. */
+  /** The first words of the error, which say what did not happen. By default, nothing was started. */
   consequence?: string;
 }
 

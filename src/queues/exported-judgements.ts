@@ -71,7 +71,7 @@ export async function* exportedJudgements(
   await requireQueue(queue.id, queue.project, queue.service);
   const { items } = await matchingItems(queue, {});
   const callIds = new Set(items.map(({ call_id }) => call_id));
-  // What was given on removed items stays at the service, and is not exported.
+  // The service keeps the judgements of removed items; they are not exported.
   const feedback = (await readFeedback(queue)).filter(({ weave_ref }) => callIds.has(callIdOf(weave_ref)));
   const given = [judgementsOf(feedback), goldJudgementsOf(feedback)];
   const [judgements = [], gold = []] = all ? given : given.map(latestJudgements);

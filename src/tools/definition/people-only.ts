@@ -30,7 +30,7 @@ interface Topic {
   words: readonly string[];
   /** Words of which one must be in it too, if there are any. */
   verbs?: readonly string[];
-  /** What the name of the called tool, or of a tool that does not exist, must match. */
+  /** The tools in question; the name of a tool that does not exist is tried as well. By default, all. */
   tools?: RegExp;
   /** Returns how it is done. */
   advice: (call: PeopleOnlyCall, asked: ReadonlySet<string>) => string;
