@@ -107,7 +107,7 @@ async function runDemo(options: DemoOptions): Promise<void> {
       await runSteps(client, options);
       const files = await readdir(folder);
       print(
-        `\nThe data folder now holds ${files.join(', ')}. It is removed again. Your own copy of the sample is kept.`,
+        `\nThe data folder now holds ${files.join(', ')}. It was made for the demo and is removed; your own data stays as it is.`,
       );
     } finally {
       await client.close();
