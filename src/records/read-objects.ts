@@ -70,7 +70,7 @@ export async function versionsOfName(
   const kind = other.base_object_class ?? other.kind ?? 'object';
   throw invalidArgument('name', {
     consequence: 'Nothing was stored',
-    fault: `${other.object_id} is the name of an object of the class ${kind}`,
+    fault: `${other.object_id} is the name of ${kind === 'AnnotationSpec' ? 'a field of a queue' : `an object of the class ${kind}`}`,
     hint: 'Choose another name: versions of one name are of one class.',
   });
 }

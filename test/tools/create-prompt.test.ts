@@ -75,6 +75,9 @@ describe.each(services)('create_prompt on $name', ({ ada }) => {
       code: 'invalid_arguments',
       message: 'Nothing was stored: taken is the name of an object of the class Scorer.',
     });
+    await ada.call('create_queue', { name: 'Rude answers', fields: [{ name: 'rude', type: 'boolean' }] });
+    const ofField = await ada.call('create_prompt', { name: 'rude', text: 'Hello' });
+    expect(ofField.error.message).toBe('Nothing was stored: rude is the name of a field of a queue.');
   });
 });
 
