@@ -36,7 +36,7 @@ export function comparisonNote(comparisons: readonly { scorers: readonly ScorerC
   const scorers = comparisons.flatMap((comparison) => comparison.scorers);
   if (scorers.every(({ p }) => p === undefined)) return note;
   const holm = scorers.some(({ p_holm }) => p_holm !== undefined) ? '; p_holm is corrected for several scorers' : '';
-  return `${note} p: exact McNemar test, for numbers the sign test${holm}. From 0.05 on the difference could be chance.`;
+  return `${note} p: exact McNemar test, for numbers the sign test${holm}. From 0.05 on, the difference could be chance.`;
 }
 
 /** Returns a score, like `passed`, `0.475` or `no score`. */

@@ -223,7 +223,7 @@ function consentRequestFor(count: number, queueName: string, changes: readonly C
     ...(states.length > 0 ? [`set to ${states.join(', ')}`] : []),
   ].join(' and ');
   const final = states.some((state) => state !== 'in_progress')
-    ? ' A finished state is final; judgements can still be changed.'
+    ? ' Skipped items stay skipped, completed ones until their judgements are taken back.'
     : '';
   return {
     question: `Change ${count} items of queue ${JSON.stringify(queueName)}: ${steps}?${final}`,

@@ -36,7 +36,7 @@ describe('heddle call of a change of more than 20 items', () => {
     const { code, stderr } = await run([...judgements, '--table'], environment);
     expect([code, stderr]).toEqual([
       1,
-      `heddle: Nothing was changed: changing 40 items needs the user's agreement. A finished state is final; judgements can still be changed.
+      `heddle: Nothing was changed: changing 40 items needs the user's agreement. Skipped items stay skipped, completed ones until their judgements are taken back.
 Run it at a terminal, where heddle asks you, or add "confirm": true to the arguments, or change at most 20 at once. (invalid_arguments)
 `,
     ]);

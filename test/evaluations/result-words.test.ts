@@ -79,7 +79,7 @@ describe('comparisonWords', () => {
     const scorers = compareScores([[new Map([['exact', false]]), new Map([['exact', true]])]]);
     const brackets = 'Passed or a higher number counts as better, and + is better; 95 % intervals in brackets.';
     expect(comparisonNote([{ scorers }])).toBe(
-      `${brackets} p: exact McNemar test, for numbers the sign test. From 0.05 on the difference could be chance.`,
+      `${brackets} p: exact McNemar test, for numbers the sign test. From 0.05 on, the difference could be chance.`,
     );
     expect(comparisonNote([{ scorers: [{ ...scorers[0]!, p_holm: 1 }] }])).toContain(
       'the sign test; p_holm is corrected for several scorers.',

@@ -39,7 +39,7 @@ describe('a client with tasks', () => {
       method: 'elicitation/create',
       params: {
         message:
-          'Change 25 items of queue "q": set to skipped? A finished state is final; judgements can still be changed.',
+          'Change 25 items of queue "q": set to skipped? Skipped items stay skipped, completed ones until their judgements are taken back.',
       },
     });
     await send('tasks/update', { taskId: task.taskId, inputResponses: { other: { action: 'accept' } } });

@@ -263,12 +263,12 @@ describe.each(services)('update_queue_items on $name', (service) => {
     expect((await ada.call('update_queue_items', bulk)).error).toMatchObject({
       code: 'invalid_arguments',
       message:
-        "Nothing was changed: changing 21 items needs the user's agreement. A finished state is final; judgements can still be changed.",
+        "Nothing was changed: changing 21 items needs the user's agreement. Skipped items stay skipped, completed ones until their judgements are taken back.",
       hint: expect.stringContaining('call again with confirm: true'),
       detail: [{ loc: ['arguments', 'confirm'] }],
     });
     const question =
-      /^Change 21 items of queue "Queue \d+": set to completed\? A finished state is final; judgements can still be changed\.$/;
+      /^Change 21 items of queue "Queue \d+": set to completed\? Skipped items stay skipped, completed ones until their judgements are taken back\.$/;
     const unwilling = await connectClient(service.environmentOf('ada'), { answer: 'decline' });
     expect((await unwilling.call('update_queue_items', bulk)).error.code).toBe('cancelled');
     expect(unwilling.questions).toEqual([expect.stringMatching(question)]);

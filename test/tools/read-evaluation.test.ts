@@ -154,7 +154,7 @@ describe('read_evaluation', () => {
       },
     ]);
     expect(note).toBe(
-      'Passed or a higher number counts as better, and + is better; 95 % intervals in brackets. p: exact McNemar test, for numbers the sign test; p_holm is corrected for several scorers. From 0.05 on the difference could be chance. ' +
+      'Passed or a higher number counts as better, and + is better; 95 % intervals in brackets. p: exact McNemar test, for numbers the sign test; p_holm is corrected for several scorers. From 0.05 on, the difference could be chance. ' +
         'Rows that did not change are left out.',
     );
     expect(total).toBe(7);

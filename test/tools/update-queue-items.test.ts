@@ -227,7 +227,7 @@ describe('update_queue_items', () => {
 
     const declined = await change('decline');
     expect(declined.questions).toEqual([
-      'Change 25 items of queue "q": set to completed? A finished state is final; judgements can still be changed.',
+      'Change 25 items of queue "q": set to completed? Skipped items stay skipped, completed ones until their judgements are taken back.',
     ]);
     expect(declined.result.error.code).toBe('cancelled');
     expect(declined.state_counts).toEqual({ unstarted: 25 });
@@ -239,7 +239,7 @@ describe('update_queue_items', () => {
 
     const accepted = await change('accept');
     expect(accepted.questions).toEqual([
-      'Change 25 items of queue "q": set to completed? A finished state is final; judgements can still be changed.',
+      'Change 25 items of queue "q": set to completed? Skipped items stay skipped, completed ones until their judgements are taken back.',
     ]);
     expect(accepted.result.counts).toEqual({ done: 25 });
   });
@@ -267,8 +267,8 @@ describe('update_queue_items', () => {
     const bulk = { queue_id: 'seed', filter: {}, change: { annotation_state: 'skipped' } };
     expect(await call('update_queue_items', bulk)).toMatchObject({ counts: { done: 25 } });
     expect(questions).toEqual([
-      'Change 24 items of queue "seed": set to skipped? A finished state is final; judgements can still be changed.',
-      'Change 25 items of queue "seed": set to skipped? A finished state is final; judgements can still be changed.',
+      'Change 24 items of queue "seed": set to skipped? Skipped items stay skipped, completed ones until their judgements are taken back.',
+      'Change 25 items of queue "seed": set to skipped? Skipped items stay skipped, completed ones until their judgements are taken back.',
     ]);
   });
 });

@@ -26,7 +26,7 @@ describe.skipIf(!client)('@modelcontextprotocol/ext-tasks', () => {
     const { outcome } = await execution.settle();
     expect(resultFromTaskOutcome(outcome).structuredContent).toMatchObject({ counts: { done: 25 } });
     expect(questions).toEqual([
-      'Change 25 items of queue "q": set to skipped? A finished state is final; judgements can still be changed.',
+      'Change 25 items of queue "q": set to skipped? Skipped items stay skipped, completed ones until their judgements are taken back.',
     ]);
     expect(methods).toEqual(expect.arrayContaining(['tools/call', 'tasks/get', 'tasks/update']));
     await session.close();

@@ -182,7 +182,7 @@ The nearest ids are support-triage, q. Call list_queues for all of them.
       const expected = isCodex
         ? ['The user declined the change.', 'Nothing was changed. Ask the user what they want.', 'cancelled']
         : [
-            "Nothing was changed: changing 60 items needs the user's agreement. A finished state is final; judgements can still be changed.",
+            "Nothing was changed: changing 60 items needs the user's agreement. Skipped items stay skipped, completed ones until their judgements are taken back.",
             'Ask the user, then call again with confirm: true, or change at most 20 at once.',
             'invalid_arguments',
           ];
