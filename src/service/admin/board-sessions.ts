@@ -3,6 +3,7 @@ import { HeddleError } from '../../core/errors.ts';
 import { projectIds } from '../operations/projects.ts';
 import type { Database, Transaction } from '../storage/database.ts';
 import type { Tables } from '../storage/database-tables.ts';
+import { selectInProject } from '../storage/in-chunks.ts';
 import { checkAccount, ensureAccount, hashSecret, randomSecret, readGrants } from './accounts.ts';
 
 /** Time in which an invitation can be used, in milliseconds. */
@@ -122,10 +123,8 @@ export function invitePerson(
 
 /** Returns the id of the queue of a project with this id, or else with this name, whatever its case. */
 async function findQueue(transaction: Transaction, project: string, idOrName: string): Promise<string> {
-  const queues = await transaction
-    .selectFrom('queues')
+  const queues = await selectInProject(transaction, 'queues', project)
     .select(['id', 'name'])
-    .where('project_id', '=', project)
     .where('deleted_at', 'is', null)
     .orderBy('name')
     .execute();

@@ -13,7 +13,7 @@ import { millisecondsBetween, toCallRow } from '../storage/call-rows.ts';
 import type { Database, Transaction } from '../storage/database.ts';
 import type { Tables } from '../storage/database-tables.ts';
 import { newIds } from '../storage/ids.ts';
-import { inChunks, selectByIds } from '../storage/in-chunks.ts';
+import { inChunks, selectByIds, selectInProject } from '../storage/in-chunks.ts';
 import { insertRows } from '../storage/insert-rows.ts';
 import { endItems, newQueue } from '../storage/queue-rows.ts';
 import { checkArguments } from './check-arguments.ts';
@@ -239,10 +239,8 @@ export async function ensureQueue(
   { projectId: project_id, queueId: name, addedBy: created_by = 'import', guidelines }: ImportTarget,
   scorer_refs: readonly string[] = [],
 ): Promise<{ queueId: string; otherQueues?: string[] }> {
-  const queues = await transaction
-    .selectFrom('queues')
+  const queues = await selectInProject(transaction, 'queues', project_id)
     .select(['id', 'name', 'deleted_at'])
-    .where('project_id', '=', project_id)
     .execute();
   const existing = existingQueue(queues, name);
   const id = existing ?? (isPlainSegment(name) ? name : newIds(1)[0]!);
@@ -312,10 +310,8 @@ async function onKnownCalls(
   );
   const calls = new Map(rows.map((row) => [row.call_id, row]));
   const items = await inChunks(ids, (chunk) =>
-    transaction
-      .selectFrom('queue_items')
+    selectInProject(transaction, 'queue_items', projectId)
       .select('call_id')
-      .where('project_id', '=', projectId)
       .where('queue_id', '=', queueId)
       .where('call_id', 'in', chunk)
       .execute(),
@@ -348,10 +344,8 @@ async function completeJudged(
   }
   const ids = [...people.keys()];
   const rows = await inChunks(ids, (chunk) =>
-    transaction
-      .selectFrom('queue_items')
+    selectInProject(transaction, 'queue_items', target.projectId)
       .select(['id', 'call_id'])
-      .where('project_id', '=', target.projectId)
       .where('queue_id', '=', target.queueId)
       .where('annotator_user_id', 'is', null)
       .where('call_id', 'in', chunk)
@@ -458,10 +452,8 @@ async function bringBack(transaction: Transaction, rows: readonly Tables['queue_
   const { project_id = '', queue_id = '', updated_at = '' } = rows[0] ?? {};
   const displayFields = new Map(rows.map(({ call_id, display_fields }) => [call_id, display_fields]));
   const removed = await inChunks([...displayFields.keys()], (ids) =>
-    transaction
-      .selectFrom('queue_items')
+    selectInProject(transaction, 'queue_items', project_id)
       .select(['id', 'call_id'])
-      .where('project_id', '=', project_id)
       .where('queue_id', '=', queue_id)
       .where('deleted_at', 'is not', null)
       .where('call_id', 'in', ids)

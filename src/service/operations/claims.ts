@@ -8,7 +8,7 @@ import { accountsOfProject } from '../admin/accounts.ts';
 import { databaseTime } from '../storage/claim-rows.ts';
 import type { Transaction } from '../storage/database.ts';
 import type { Tables } from '../storage/database-tables.ts';
-import { inChunks } from '../storage/in-chunks.ts';
+import { inChunks, selectInProject } from '../storage/in-chunks.ts';
 import { isFinishedBy } from '../storage/queue-rows.ts';
 import { inTransaction, type OperationHandler } from './operation.ts';
 import { findItemPage } from './queue-items.ts';
@@ -163,10 +163,8 @@ function ownClaims(transaction: Transaction, claimant: Claimant): Promise<OwnCla
 }
 
 function claimsInQueue(transaction: Transaction, { project_id, queue_id }: Claimant) {
-  return transaction
-    .selectFrom('item_claims')
-    .innerJoin('queue_items', 'queue_items.id', 'item_claims.item_id')
-    .where('project_id', '=', project_id)
+  return selectInProject(transaction, 'queue_items', project_id)
+    .innerJoin('item_claims', 'item_id', 'queue_items.id')
     .where('queue_id', '=', queue_id)
     .where('deleted_at', 'is', null);
 }

@@ -1,5 +1,6 @@
 import { Refusal } from '../../core/http/refusal.ts';
 import type { Database } from '../storage/database.ts';
+import { selectInProject } from '../storage/in-chunks.ts';
 import type { OperationHandler } from './operation.ts';
 
 /**
@@ -31,10 +32,8 @@ export const createFile: OperationHandler<'createFile'> = async ({ body, account
  */
 export const readFile: OperationHandler<'readFile'> = async ({ body: { project_id, digest } }, { database }) => {
   const file = await database.read((transaction) =>
-    transaction
-      .selectFrom('files')
+    selectInProject(transaction, 'files', project_id)
       .select('size_bytes')
-      .where('project_id', '=', project_id)
       .where('digest', '=', digest)
       .executeTakeFirst(),
   );
@@ -51,10 +50,8 @@ async function* readChunks(
 ): AsyncGenerator<Uint8Array> {
   for (let index = 0; ; index += 1) {
     const chunk = await database.read((transaction) =>
-      transaction
-        .selectFrom('file_chunks')
+      selectInProject(transaction, 'file_chunks', project_id)
         .select('bytes')
-        .where('project_id', '=', project_id)
         .where('digest', '=', digest)
         .where('chunk_index', '=', index)
         .executeTakeFirst(),

@@ -1,7 +1,7 @@
 import { appendTo } from '../../core/append-to.ts';
 import type { Transaction } from './database.ts';
 import type { Tables } from './database-tables.ts';
-import { inChunks } from './in-chunks.ts';
+import { inChunks, selectInProject } from './in-chunks.ts';
 
 /** The price of one token of a model, in USD. */
 export interface TokenPrice {
@@ -36,12 +36,7 @@ export async function readPricesAt(
   timeMs: number,
 ): Promise<Map<string, TokenPrice>> {
   const prices = await inChunks(models, (chunk) =>
-    transaction
-      .selectFrom('costs')
-      .selectAll()
-      .where('project_id', '=', project_id)
-      .where('llm_id', 'in', chunk)
-      .execute(),
+    selectInProject(transaction, 'costs', project_id).selectAll().where('llm_id', 'in', chunk).execute(),
   );
   return new Map(
     [...latestFirst(prices)].map(([model, ofModel]) => {
