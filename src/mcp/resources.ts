@@ -8,7 +8,7 @@ import * as z from 'zod';
 import type { ServiceClient } from '../client/service-client.ts';
 import { pathSegment, projectId } from '../contract/identifiers.ts';
 import { isPlainSegment } from '../contract/path-segments.ts';
-import { HeddleError } from '../core/errors.ts';
+import { HeddleError, undefinedOnError } from '../core/errors.ts';
 import { findQueueId } from '../queues/require-queue.ts';
 import { cutValue } from '../text/call-values.ts';
 import { judgementsFile } from '../tools/definition/terminal-command.ts';
@@ -221,10 +221,6 @@ function parseAddress(address: string): z.output<typeof addressParts> {
 /** Returns the parts of an address; undefined if it has another form. */
 function splitAddress(address: string): (string | undefined)[] | undefined {
   const parts = /^heddle:\/\/([^/]+\/[^/]+)\/(\w+)\/([^/]+)(?:\/([^/]+))?$/.exec(address)?.slice(1);
-  try {
-    return parts?.map((part) => part && decodeURIComponent(part));
-  } catch {
-    // A malformed escape.
-    return undefined;
-  }
+  // An escape may be malformed.
+  return undefinedOnError(() => parts?.map((part) => part && decodeURIComponent(part)));
 }
