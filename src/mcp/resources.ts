@@ -6,6 +6,7 @@ import {
 } from '@modelcontextprotocol/server';
 import * as z from 'zod';
 import type { ServiceClient } from '../client/service-client.ts';
+import { ifFound } from '../client/with-fallback.ts';
 import { pathSegment, projectId } from '../contract/identifiers.ts';
 import { isPlainSegment } from '../contract/path-segments.ts';
 import { HeddleError, undefinedOnError } from '../core/errors.ts';
@@ -196,14 +197,6 @@ export async function resourceVersion(address: string, service: ServiceClient): 
     kind === 'queues' && service.call('queryFeedback', { body: newest }),
   ]);
   return JSON.stringify(parts);
-}
-
-/** Returns what was read, or undefined if the service has nothing there. */
-async function ifFound(reading: Promise<string | undefined>): Promise<string | undefined> {
-  return reading.catch((error: unknown) => {
-    if (error instanceof HeddleError && error.code === 'not_found') return undefined;
-    throw error;
-  });
 }
 
 const addressParts = z.union([

@@ -1,6 +1,6 @@
 import * as z from 'zod';
 import type { ServiceClient } from '../client/service-client.ts';
-import { withFallback } from '../client/with-fallback.ts';
+import { ifFound, withFallback } from '../client/with-fallback.ts';
 import { splitProjectId } from '../contract/identifiers.ts';
 import type { ObjectVersion, StoredObject } from '../contract/objects.ts';
 import { objectIdOf, objectReference, parseReference, type Reference } from '../contract/references.ts';
@@ -19,13 +19,8 @@ export async function readVersion(
   { entity, project, name, version }: Reference,
   service: ServiceClient,
 ): Promise<ObjectVersion | undefined> {
-  try {
-    const request = { project_id: `${entity}/${project}`, object_id: name, digest: version! };
-    return (await service.call('readObject', { body: request })).obj;
-  } catch (error) {
-    if (error instanceof HeddleError && error.code === 'not_found') return undefined;
-    throw error;
-  }
+  const body = { project_id: `${entity}/${project}`, object_id: name, digest: version! };
+  return (await ifFound(service.call('readObject', { body })))?.obj;
 }
 
 /**
