@@ -79,9 +79,23 @@ export function boardSessions(database: Database) {
     /** Returns true if there is an account with this name. */
     isAccount: (name: string) => database.read((transaction) => isAccount(transaction, name)),
     /** Returns the account of the session with this secret; undefined if there is none or it has ended. */
-    accountOf: (token: string) => database.read((transaction) => accountOf(transaction, token)),
+    accountOf: async (token: string): Promise<string | undefined> => {
+      const session = await database.read((transaction) =>
+        transaction
+          .selectFrom('board_sessions')
+          .select('account')
+          .where('token_hash', '=', hashSecret(token))
+          .where('expires_at', '>', new Date().toISOString())
+          .executeTakeFirst(),
+      );
+      return session?.account;
+    },
     /** Returns the projects that an account sees, sorted; for an account that sees all, those that exist. */
-    projectsOf: (account: string) => database.read((transaction) => projectsOf(transaction, account)),
+    projectsOf: (account: string): Promise<readonly string[]> =>
+      database.read(async (transaction) => {
+        const grants = await readGrants(transaction, account);
+        return grants === 'all' ? (await projectIds(transaction)).sort() : grants;
+      }),
     /** Returns whether an account sees a project. */
     maySee: (account: string, project: string) =>
       database.read(async (transaction) => {
@@ -186,21 +200,6 @@ async function startSession(transaction: Transaction, account: string, replaced?
     .values({ token_hash: hashSecret(token), account, created_at, expires_at })
     .execute();
   return { token, maxAgeSeconds: sessionMs / 1000, account };
-}
-
-async function accountOf(transaction: Transaction, token: string): Promise<string | undefined> {
-  const session = await transaction
-    .selectFrom('board_sessions')
-    .select('account')
-    .where('token_hash', '=', hashSecret(token))
-    .where('expires_at', '>', new Date().toISOString())
-    .executeTakeFirst();
-  return session?.account;
-}
-
-async function projectsOf(transaction: Transaction, account: string): Promise<readonly string[]> {
-  const grants = await readGrants(transaction, account);
-  return grants === 'all' ? (await projectIds(transaction)).sort() : grants;
 }
 
 async function endSession(transaction: Transaction, token: string): Promise<void> {

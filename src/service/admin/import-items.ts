@@ -110,7 +110,8 @@ export async function importItems(
   return database.write(async (transaction) => {
     const { queueId, otherQueues } = await ensureQueue(transaction, named);
     const target = { ...named, queueId };
-    await addSteps(transaction, steps, target.projectId);
+    // Steps are no items.
+    await insertCalls(transaction, inCallOrder(steps), target.projectId);
     const result = await addItems(transaction, items, target);
     const known = await onKnownCalls(transaction, feedback, target);
     const { added, newFields, lacksFields } = await addFeedback(transaction, known, target);
@@ -286,14 +287,6 @@ function existingQueue(
   });
 }
 
-/** Stores the calls of steps, which are no items. A call that is stored already is not changed. */
-async function addSteps(transaction: Transaction, steps: readonly NewItem[], project_id: string): Promise<void> {
-  for (const batch of inBatches(inCallOrder(steps), itemsPerStep)) {
-    const calls = batch.map((step) => callRowOf(step, project_id));
-    await insertRows(transaction, 'calls', calls, ['project_id', 'id']);
-  }
-}
-
 /** Returns the feedback on calls that the project has. The queue gets those that it has not as items, if people judged them. */
 async function onKnownCalls(
   transaction: Transaction,
@@ -402,8 +395,7 @@ export async function addItems(
   let added = 0;
   for (let start = 0; start < items.length; start += itemsPerStep) {
     const chunk = items.slice(start, start + itemsPerStep);
-    const calls = callItems.slice(start, start + itemsPerStep).map((item) => callRowOf(item, project_id));
-    await insertRows(transaction, 'calls', calls, ['project_id', 'id']);
+    await insertCalls(transaction, callItems.slice(start, start + itemsPerStep), project_id);
     const rows = chunk.map((item, index) => ({
       id: ids[start + index]!,
       project_id,
@@ -466,14 +458,22 @@ async function bringBack(transaction: Transaction, rows: readonly Tables['queue_
   return removed.length;
 }
 
-function callRowOf(item: NewItem, project_id: string) {
-  const key = {
-    project_id,
-    id: item.call_id,
-    op_name: item.call_op_name,
-    trace_id: item.call_trace_id,
-    started_at: item.call_started_at,
-    ended_at: item.call_ended_at ?? null,
-  };
-  return toCallRow(key, item.call);
+/** Stores the calls of items. A call that is stored already is not changed. */
+async function insertCalls(transaction: Transaction, items: readonly NewItem[], project_id: string): Promise<void> {
+  for (const batch of inBatches(items, itemsPerStep)) {
+    const calls = batch.map((item) =>
+      toCallRow(
+        {
+          project_id,
+          id: item.call_id,
+          op_name: item.call_op_name,
+          trace_id: item.call_trace_id,
+          started_at: item.call_started_at,
+          ended_at: item.call_ended_at ?? null,
+        },
+        item.call,
+      ),
+    );
+    await insertRows(transaction, 'calls', calls, ['project_id', 'id']);
+  }
 }

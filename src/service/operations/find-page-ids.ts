@@ -98,7 +98,9 @@ async function findPart(part: Page, order: Order, context: PageContext): Promise
     .select(({ fn }) => [fn.min('value').as('least'), fn.max('value').as('greatest')])
     .executeTakeFirstOrThrow();
   const [first, last] = key.direction === 'asc' ? [least, greatest] : [greatest, least];
-  const hasManyOf = (bound: Value) => hasMany(items.where(is('=', bound)), context);
+  const { maxSorted } = context;
+  const hasManyOf = async (bound: Value) =>
+    (await countItems(items.where(is('=', bound)).limit(maxSorted + 1), context)) > maxSorted;
   const hasManyFirst = await hasManyOf(first);
   const hasManyLast = first === last ? hasManyFirst : await hasManyOf(last);
   const group = (bound: Value) => ({ condition: is('=', bound), find: findPart, keys: rest });
@@ -240,10 +242,6 @@ function comparisonBy({ column, direction }: Order[number]) {
 
 function sqlOf(order: Order) {
   return sql.join(order.map(({ column, direction }) => sql`${sql.ref(`queue_items.${column}`)} ${sql.raw(direction)}`));
-}
-
-async function hasMany(items: Items, context: PageContext): Promise<boolean> {
-  return (await countItems(items.limit(context.maxSorted + 1), context)) > context.maxSorted;
 }
 
 async function countItems(items: Items, { transaction }: PageContext): Promise<number> {
