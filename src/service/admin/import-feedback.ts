@@ -13,6 +13,7 @@ import type { Transaction } from '../storage/database.ts';
 import type { Tables } from '../storage/database-tables.ts';
 import { newIds } from '../storage/ids.ts';
 import { selectInProject } from '../storage/in-chunks.ts';
+import { insertRows } from '../storage/insert-rows.ts';
 import { memoryBytesOf } from '../storage/memory-bytes.ts';
 import { findVersion, prepareObject, putVersion } from '../storage/object-versions.ts';
 import { findQueue } from '../storage/queue-rows.ts';
@@ -134,7 +135,6 @@ export async function addFeedback(
 }
 
 const callsPerBatch = 200;
-const rowsPerInsert = 100;
 
 interface NewRow {
   weave_ref: string;
@@ -202,8 +202,7 @@ async function insertMissing(transaction: Transaction, rows: readonly NewRow[], 
     };
     missing.push({ ...feedback, memory_bytes: memoryBytesOf(...Object.values(feedback)) });
   }
-  for (const batch of inBatches(missing, rowsPerInsert))
-    await transaction.insertInto('feedback').values(batch).execute();
+  await insertRows(transaction, 'feedback', missing);
   return missing.length;
 }
 

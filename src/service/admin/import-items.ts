@@ -359,11 +359,7 @@ async function completeJudged(
         }));
   });
   for (const batch of inBatches(progress, progressPerInsert)) {
-    await transaction
-      .insertInto('annotator_progress')
-      .values(batch)
-      .onConflict((conflict) => conflict.columns(['item_id', 'annotator_user_id']).doNothing())
-      .execute();
+    await insertRows(transaction, 'annotator_progress', batch, ['item_id', 'annotator_user_id']);
     const last = new Map(batch.map((entry) => [entry.item_id, entry]));
     for (const { item_id, annotator_user_id, annotation_state } of last.values()) {
       await transaction

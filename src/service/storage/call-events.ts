@@ -242,14 +242,9 @@ export async function deleteCallTrees(
     for (const id of found) deleted.add(id);
     found = (await find('parent_id', found)).filter((id) => !deleted.has(id));
   }
-  await inChunks([...deleted], (chunk) =>
-    transaction
-      .insertInto('deleted_calls')
-      .values(chunk.map((id) => ({ project_id, id })))
-      // The id may be there already: an import can bring a deleted call back.
-      .onConflict((conflict) => conflict.columns(['project_id', 'id']).doNothing())
-      .execute(),
-  );
+  // An id may be there already: an import can bring a deleted call back.
+  const rows = [...deleted].map((id) => ({ project_id, id }));
+  await insertRows(transaction, 'deleted_calls', rows, ['project_id', 'id']);
   await deleteByIds(transaction, 'calls', project_id, [...deleted]);
   return deleted.size;
 }

@@ -5,6 +5,7 @@ import { Pacer } from '../../core/turns.ts';
 import type { Transaction } from './database.ts';
 import type { Tables } from './database-tables.ts';
 import { inChunks, selectInProject } from './in-chunks.ts';
+import { insertRows } from './insert-rows.ts';
 import { memoryBytesOf } from './memory-bytes.ts';
 
 /** JSON, and the memory in bytes that it takes with its value. */
@@ -35,11 +36,7 @@ export async function putRows(
       const content = storedJson(rows[index]);
       return { project_id, digest, memory_bytes: memoryBytesOf(content), content };
     });
-    await transaction
-      .insertInto('row_contents')
-      .values(values)
-      .onConflict((conflict) => conflict.columns(['project_id', 'digest']).doNothing())
-      .execute();
+    await insertRows(transaction, 'row_contents', values, ['project_id', 'digest']);
   }
 }
 
