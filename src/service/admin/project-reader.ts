@@ -1,5 +1,5 @@
 import { type SelectQueryBuilder, sql } from 'kysely';
-import { appendTo } from '../../core/append-to.ts';
+import { groupBy } from '../../core/append-to.ts';
 import { inBatchesBySize } from '../../core/in-batches.ts';
 import { parseStoredJson } from '../../core/json/exact-number.ts';
 import { ownMember } from '../../core/json/member-at.ts';
@@ -183,8 +183,7 @@ export function readerOf(database: Database, project_id: string) {
           .orderBy('version_index')
           .execute(),
       );
-      const versionsOf = new Map<string, typeof stored>();
-      for (const version of stored) appendTo(versionsOf, version.object_id, version);
+      const versionsOf = groupBy(stored, ({ object_id }) => object_id);
       for (const versions of versionsOf.values()) versions.sort((a, b) => b.version_index - a.version_index);
       return stored.map(({ object_id }) => versionsOf.get(object_id)!.pop()!);
     },
@@ -250,8 +249,7 @@ export function readerOf(database: Database, project_id: string) {
             .orderBy('updated_at')
             .execute(),
         );
-        const progress = new Map<string, typeof rows>();
-        for (const row of rows) appendTo(progress, row.item_id, row);
+        const progress = groupBy(rows, ({ item_id }) => item_id);
         yield page.map((item) => ({
           ...item,
           display_fields: JSON.parse(item.display_fields),

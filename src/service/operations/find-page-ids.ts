@@ -1,6 +1,6 @@
 import { type RawBuilder, type SelectQueryBuilder, type SqlBool, sql } from 'kysely';
 import { sortFields } from '../../contract/queue-items.ts';
-import { appendTo } from '../../core/append-to.ts';
+import { groupBy } from '../../core/append-to.ts';
 import type { Database, Transaction } from '../storage/database.ts';
 import type { Tables } from '../storage/database-tables.ts';
 import type { OrderKey } from '../storage/total-order.ts';
@@ -172,8 +172,7 @@ async function numberRows(groups: Group[], items: Items, order: Order, context: 
   for (const group of groups) {
     const { rows, indexed, precedingCount } = group;
     const [first, last] = [rows[0]![column], rows.at(-1)![column]];
-    const byValue = new Map<Value, Row[]>();
-    for (const row of rows) appendTo(byValue, row[column], row);
+    const byValue = groupBy(rows, (row) => row[column]);
     const limit = byValue.size > maxCountedValues ? Number.MAX_SAFE_INTEGER : context.maxSorted + 1;
     const sorted = await sortRows(rows, between(group, first, last).limit(limit), order, context);
     if (sorted.total >= limit) counted.push({ ...group, byValue });
