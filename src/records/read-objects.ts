@@ -166,7 +166,8 @@ export async function findVersions(
   };
   const matches = (object: StoredObject): boolean => {
     const { object_id } = object;
-    const hasThisName = name === undefined || (versions ? spellings.has(object_id) : hasName(object_id, name));
+    const hasThisName =
+      name === undefined || (versions ? spellings.has(object_id) : object_id.toLowerCase().includes(objectIdOf(name)));
     return hasThisName && (isWanted === undefined || isWanted(object));
   };
   const isSearch = isWanted !== undefined || (name !== undefined && !versions);
@@ -216,8 +217,4 @@ async function findMatching(
     if (objects.length < searchedPerRequest) break;
   }
   return found.slice(offset, offset + limit);
-}
-
-function hasName(objectId: string, name: string): boolean {
-  return objectId.toLowerCase().includes(objectIdOf(name));
 }
