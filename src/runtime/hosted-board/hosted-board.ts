@@ -152,7 +152,7 @@ export class HostedBoard {
     checkMethod(request, 'GET', 'HEAD');
     const html = await load();
     response.setHeader('content-security-policy', contentPolicy(html));
-    send(response, 200, 'text/html; charset=utf-8', html);
+    send(response, 'text/html; charset=utf-8', html);
   }
 
   async #logIn({ request, response, url, sessions, body }: Exchange): Promise<void> {
@@ -423,5 +423,5 @@ function pendingFrom(cookie: string | undefined): (PendingLogin & Place) | undef
 }
 
 function sendJson(response: ServerResponse, body: object): void {
-  send(response, 200, 'application/json', JSON.stringify(body));
+  send(response, 'application/json', JSON.stringify(body));
 }
