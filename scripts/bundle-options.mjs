@@ -33,6 +33,18 @@ const manifestInPart = {
   },
 };
 
+/** Takes of the data on emoji only the names, with which the service completes reactions. @type {import('esbuild').Plugin} */
+const emojiNamesOnly = {
+  name: 'emoji-names-only',
+  setup({ onLoad }) {
+    onLoad({ filter: /[\\/]unicode-emoji-json[\\/]data-by-emoji\.json$/ }, ({ path }) => {
+      const emoji = Object.entries(JSON.parse(readFileSync(path, 'utf8')));
+      const names = Object.fromEntries(emoji.map(([sign, { slug }]) => [sign, { slug }]));
+      return { contents: `export default ${JSON.stringify(names)}` };
+    });
+  },
+};
+
 /** Options of every bundle. @type {import('esbuild').BuildOptions} */
 export const bundleOptions = {
   absWorkingDir: root,
@@ -54,7 +66,7 @@ export const bundleOptions = {
   minify: true,
   // Licences go into THIRD-PARTY-NOTICES.txt.
   legalComments: 'none',
-  plugins: [pagesPlugin, schemasOnDemand, manifestInPart],
+  plugins: [pagesPlugin, schemasOnDemand, manifestInPart, emojiNamesOnly],
   logLevel: 'warning',
   metafile: true,
 };

@@ -8,8 +8,7 @@ const line = '-'.repeat(80);
  * licence share its text, and each keeps its own lines of copyright.
  */
 export function noticesOf(metafiles, root) {
-  // The names of emoji are generated from this package.
-  const folders = new Set(['node_modules/unicode-emoji-json']);
+  const folders = new Set();
   for (const output of metafiles.flatMap(({ outputs }) => Object.values(outputs))) {
     for (const [input, { bytesInOutput }] of Object.entries(output.inputs)) {
       const folder = /^.*node_modules\/(?:@[^/]+\/)?[^/]+/.exec(input)?.[0];

@@ -9,7 +9,6 @@ import { docsConnect } from './docs-connect.ts';
 import { docsDeploy } from './docs-deploy.ts';
 import { docsErrors } from './docs-errors.ts';
 import { docsTools } from './docs-tools.ts';
-import { emojiNames } from './emoji-names.ts';
 import { icons } from './icons.ts';
 import { listedToolsFile, pinnedTools } from './listed-tools.ts';
 import { mcpbManifest } from './manifest.ts';
@@ -25,7 +24,6 @@ const root = fileURLToPath(new URL('../..', import.meta.url));
 export async function generated(): Promise<Record<string, string>> {
   return {
     'src/tools/definition/listed.json': listedToolsFile(),
-    'src/service/operations/emoji-names.json': formatted('emoji-names.json', JSON.stringify(emojiNames())),
     'src/mcp/skills.json': formatted('skills.json', JSON.stringify(packedSkills())),
     'src/mcp/icons.json': formatted('icons.json', JSON.stringify(icons())),
     'src/mcp/revisions.json': formatted('revisions.json', JSON.stringify(SUPPORTED_PROTOCOL_VERSIONS)),

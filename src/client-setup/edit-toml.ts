@@ -1,5 +1,5 @@
 import { parse, TomlError } from 'smol-toml';
-import { notConfigured } from '../core/errors.ts';
+import { notConfigured, undefinedOnError } from '../core/errors.ts';
 import { type Edit, isSameKind } from './entry.ts';
 
 /**
@@ -69,9 +69,5 @@ function tablesOf(lines: string[]): string[][] {
 /** Returns the keys in a header. A line of another kind, such as one of a list or a long string, has none. */
 function keysOf(header: string): string[] {
   const keysIn = (table: object): string[] => Object.entries(table).flatMap(([key, value]) => [key, ...keysIn(value)]);
-  try {
-    return keysIn(parse(header));
-  } catch {
-    return [];
-  }
+  return undefinedOnError(() => keysIn(parse(header))) ?? [];
 }

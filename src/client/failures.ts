@@ -167,7 +167,7 @@ export function failureOf(response: ServiceResponse, info: RequestInfo): HeddleE
     status: response.status,
     detail: detail?.map((entry) => ({ ...entry, msg: truncate(info.redact(entry.msg)) })),
     // A quotation that is cut may lack any of them.
-    statedDetails: text !== undefined && isCut(text, info) ? 0 : undefined,
+    statedDetails: text !== undefined && info.redact(text).length > maxQuotationChars ? 0 : undefined,
     retryable,
     endpoint: code === 'unsupported' ? info.endpointName : undefined,
     retryAfterMs: retryAfterMs(response.headers['retry-after'], now),
@@ -307,11 +307,6 @@ export function quotedErrorText(value: unknown, info: RequestInfo): string {
 
 function quote(text: string, info: RequestInfo): string {
   return JSON.stringify(truncate(info.redact(text)));
-}
-
-/** Returns whether a quotation of a text lacks its end. */
-function isCut(text: string, info: RequestInfo): boolean {
-  return info.redact(text).length > maxQuotationChars;
 }
 
 function truncate(text: string): string {

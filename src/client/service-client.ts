@@ -70,7 +70,9 @@ export class ServiceClient {
     const endpoint: Endpoint = endpoints[name];
     const { path, query, body } = parts as RequestParts;
     const content = endpoint.form ? await encodeForm(body as FormFields) : { body };
-    const headers = { ...content.headers, ...(endpoint.auth === 'bearer' && projectHeader(project)) };
+    // Names of projects may have characters beyond ASCII.
+    const isNamed = endpoint.auth === 'bearer' && project !== undefined && /^[\x21-\x7e]+$/.test(project);
+    const headers = { ...content.headers, ...(isNamed && { 'openai-project': project }) };
     const request = { path, query, body: content.body, headers };
     const result = await this.#sender.send(endpoint, request, signal, async (response, info, pause, pauseInStream) => {
       const isStream = /^text\/event-stream\b/i.test(String(response.headers['content-type'] ?? ''));
@@ -133,9 +135,4 @@ async function encodeForm(fields: FormFields): Promise<Pick<RequestParts, 'body'
     body: new Uint8Array(await encoded.arrayBuffer()),
     headers: { 'content-type': encoded.headers.get('content-type') ?? '' },
   };
-}
-
-/** Returns the header that names the project of an inference request. Names of projects may have characters beyond ASCII. */
-function projectHeader(project: string | undefined): Record<string, string> {
-  return project !== undefined && /^[\x21-\x7e]+$/.test(project) ? { 'openai-project': project } : {};
 }

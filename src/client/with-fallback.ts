@@ -1,11 +1,24 @@
-import { HeddleError } from '../core/errors.ts';
+import { type ErrorCode, HeddleError } from '../core/errors.ts';
 
-/** Runs an operation or, at a service that lacks it, an alternative. */
-export async function withFallback<T>(run: () => Promise<T>, alternative: () => Promise<T>): Promise<T> {
+/** Runs an operation or, if it fails with one of the codes, by default at a service that lacks it, an alternative. */
+export async function withFallback<T>(
+  run: () => Promise<T>,
+  alternative: () => Promise<T>,
+  codes: readonly ErrorCode[] = ['unsupported'],
+): Promise<T> {
   try {
     return await run();
   } catch (error) {
-    if (!(error instanceof HeddleError) || error.code !== 'unsupported') throw error;
+    if (!(error instanceof HeddleError) || !codes.includes(error.code)) throw error;
     return alternative();
   }
+}
+
+/** Returns what a request reads; undefined if the service has nothing there. */
+export function ifFound<T>(reading: Promise<T>): Promise<T | undefined> {
+  return withFallback<T | undefined>(
+    () => reading,
+    async () => undefined,
+    ['not_found'],
+  );
 }

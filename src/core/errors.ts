@@ -113,3 +113,12 @@ export function fileFault(error: unknown, access: 'read' | 'write'): string {
   if (code === 'ENOSPC') return 'the disk is full';
   return message;
 }
+
+/** Returns what a function returns; undefined if it throws an error. */
+export function undefinedOnError<Value>(run: () => Value): Value | undefined {
+  try {
+    return run();
+  } catch {
+    return undefined;
+  }
+}

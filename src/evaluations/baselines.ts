@@ -1,4 +1,5 @@
 import type { ServiceClient } from '../client/service-client.ts';
+import { withFallback } from '../client/with-fallback.ts';
 import type { EvaluationRun } from '../contract/evaluation-runs.ts';
 import { entriesNamed } from '../contract/identifiers.ts';
 import { classMembers } from '../contract/objects.ts';
@@ -93,13 +94,12 @@ export async function findNamedRun(
 }
 
 /** Returns the runs of an evaluation, none if there is no evaluation of this name. */
-async function runsNamed(evaluation: string, project_id: string, service: ServiceClient): Promise<EvaluationRun[]> {
-  try {
-    return await runsOfEvaluation(evaluation, project_id, service);
-  } catch (error) {
-    if (error instanceof HeddleError && ['not_found', 'invalid_arguments'].includes(error.code)) return [];
-    throw error;
-  }
+function runsNamed(evaluation: string, project_id: string, service: ServiceClient): Promise<EvaluationRun[]> {
+  const none = async (): Promise<EvaluationRun[]> => [];
+  return withFallback(() => runsOfEvaluation(evaluation, project_id, service), none, [
+    'not_found',
+    'invalid_arguments',
+  ]);
 }
 
 function baselineOf(val: unknown): Baseline | [] {

@@ -1,11 +1,11 @@
 import * as z from 'zod';
 import type { ServiceClient } from '../client/service-client.ts';
+import { ifFound, withFallback } from '../client/with-fallback.ts';
 import type { EvaluationRun } from '../contract/evaluation-runs.ts';
 import { classMembers } from '../contract/objects.ts';
 import { objectIdOf, parseReference } from '../contract/references.ts';
 import { parseScorer } from '../contract/scorers.ts';
 import { concurrently } from '../core/concurrently.ts';
-import { HeddleError } from '../core/errors.ts';
 import { objectOrEmpty } from '../core/json/json-object.ts';
 import { rounded } from '../core/statistics/rounded.ts';
 import { guidelinesVersion } from '../queues/queue-fields.ts';
@@ -83,7 +83,7 @@ export async function judgesOfRuns(
   project: string,
   service: ServiceClient,
 ): Promise<Map<string, JudgesOfRun>> {
-  try {
+  const read = async (): Promise<Map<string, JudgesOfRun>> => {
     const byRun = await scorersOfRuns(runs, service);
     const standings = await standingsOf([...new Set([...byRun.values()].flat())], project, service);
     const judgesOf = (scorers: readonly string[]): JudgesOfRun =>
@@ -94,10 +94,8 @@ export async function judgesOfRuns(
         }),
       );
     return new Map([...byRun].map(([runId, scorers]) => [runId, judgesOf(scorers)]));
-  } catch (error) {
-    if (error instanceof HeddleError && (error.code === 'unsupported' || error.code === 'not_found')) return new Map();
-    throw error;
-  }
+  };
+  return withFallback(read, async () => new Map(), ['unsupported', 'not_found']);
 }
 
 /** Returns the references to the scorers of runs: those that the run names, or else those of its evaluation. */
@@ -135,10 +133,13 @@ async function standingsOf(
   ).flat();
   if (judges.length === 0) return new Map();
   const stored = await readCalibrations(project, service);
+  // The version of the guidelines that each queue has now; undefined without any, or without the queue.
   const current = new Map<string, string | undefined>();
   const meant = stored.filter((each) => judges.includes(each.scorer));
   for (const { queue_id } of meant) {
-    if (!current.has(queue_id)) current.set(queue_id, await currentGuidelines(queue_id, project, service));
+    if (current.has(queue_id)) continue;
+    const queue = await ifFound(requireQueue(queue_id, project, service));
+    current.set(queue_id, queue && guidelinesVersion(queue));
   }
   return new Map(
     judges.map((scorer) => {
@@ -163,16 +164,6 @@ async function readCalibrations(project_id: string, service: ServiceClient): Pro
     body: { project_id, filter, sort_by, limit: maxCalibrations },
   });
   return objs.flatMap(({ val }) => calibration.safeParse(val).data ?? []);
-}
-
-/** Reads the version of the guidelines that a queue has now; undefined without any, or without the queue. */
-async function currentGuidelines(id: string, project: string, service: ServiceClient): Promise<string | undefined> {
-  try {
-    return guidelinesVersion(await requireQueue(id, project, service));
-  } catch (error) {
-    if (error instanceof HeddleError && error.code === 'not_found') return undefined;
-    throw error;
-  }
 }
 
 function uncalibrated(isOfOther: boolean): JudgeStanding {

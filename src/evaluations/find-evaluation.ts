@@ -55,7 +55,8 @@ export async function findEvaluation(text: string, project: string, service: Ser
   }
   const { object_id, digest } = version;
   // The service may name the project of an object by an id of its own.
-  const projectId = parseReference(text) ? projectOfReference(text) : project;
+  const named = parseReference(text);
+  const projectId = named ? `${named.entity}/${named.project}` : project;
   return { reference: objectReference(projectId, object_id, digest), name: object_id, projectId, val };
 }
 
@@ -90,11 +91,6 @@ async function evaluationReferences(text: string, project: string, service: Serv
   };
   const { objs } = await service.call('queryObjects', { body: query });
   return objs.map(({ object_id, digest }) => objectReference(project, object_id, digest));
-}
-
-function projectOfReference(text: string): string {
-  const { entity, project } = parseReference(text)!;
-  return `${entity}/${project}`;
 }
 
 /** Returns a hint that names the evaluations whose names are nearest, and ends with the next step. */

@@ -92,11 +92,6 @@ export function withVerdict(output: unknown, field: string): unknown {
   return passed === undefined ? output : { ...output, passed };
 }
 
-/** Returns whether a judge gave a call another value than people did. */
-function isDisputed(call: JudgedCall): boolean {
-  return classOf(verdictOf(call)) !== classOf(call.expected);
-}
-
 /**
  * Measures a judge against people.
  * @param calls calls with a value of both; at least one.
@@ -183,7 +178,8 @@ function biasByLength(
 ): CalibrationFigures['longer_outputs'] {
   const measured = calls.flatMap((call) => {
     const [length, given, expected] = [lengths.get(call.call_id), verdictOf(call), call.expected];
-    const isMeasured = length !== undefined && [given, expected].every(isOrdered);
+    const isMeasured =
+      length !== undefined && [given, expected].every((value) => ['number', 'boolean'].includes(typeof value));
     return isMeasured ? [{ length, excess: Number(given) - Number(expected) }] : [];
   });
   measured.sort((a, b) => a.length - b.length);
@@ -192,10 +188,6 @@ function biasByLength(
   const excessOf = (part: typeof measured): number[] => part.map(({ excess }) => excess);
   const { difference, interval } = meanDifference(excessOf(measured.slice(-half)), excessOf(measured.slice(0, half)));
   return { difference: rounded(difference, 4), interval: roundedInterval(interval), n: 2 * half };
-}
-
-function isOrdered(value: unknown): boolean {
-  return typeof value === 'number' || typeof value === 'boolean';
 }
 
 /** Returns what a pairwise judge tells about the order of the answers. */
@@ -232,7 +224,7 @@ export function disputedCalls(
     return typeof given === 'number' && typeof expected === 'number' ? Math.abs(given - expected) : 1;
   };
   return calls
-    .filter(isDisputed)
+    .filter((call) => classOf(verdictOf(call)) !== classOf(call.expected))
     .sort(
       (a, b) =>
         distanceOf(b) - distanceOf(a) ||

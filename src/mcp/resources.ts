@@ -6,9 +6,10 @@ import {
 } from '@modelcontextprotocol/server';
 import * as z from 'zod';
 import type { ServiceClient } from '../client/service-client.ts';
+import { ifFound } from '../client/with-fallback.ts';
 import { pathSegment, projectId } from '../contract/identifiers.ts';
 import { isPlainSegment } from '../contract/path-segments.ts';
-import { HeddleError } from '../core/errors.ts';
+import { HeddleError, undefinedOnError } from '../core/errors.ts';
 import { findQueueId } from '../queues/require-queue.ts';
 import { cutValue } from '../text/call-values.ts';
 import { judgementsFile } from '../tools/definition/terminal-command.ts';
@@ -198,14 +199,6 @@ export async function resourceVersion(address: string, service: ServiceClient): 
   return JSON.stringify(parts);
 }
 
-/** Returns what was read, or undefined if the service has nothing there. */
-async function ifFound(reading: Promise<string | undefined>): Promise<string | undefined> {
-  return reading.catch((error: unknown) => {
-    if (error instanceof HeddleError && error.code === 'not_found') return undefined;
-    throw error;
-  });
-}
-
 const addressParts = z.union([
   z.tuple([projectId, z.literal('queues'), queueArgument, z.literal('judgements.csv')]),
   z.tuple([projectId, z.literal('queues'), queueArgument, z.undefined()]),
@@ -221,10 +214,6 @@ function parseAddress(address: string): z.output<typeof addressParts> {
 /** Returns the parts of an address; undefined if it has another form. */
 function splitAddress(address: string): (string | undefined)[] | undefined {
   const parts = /^heddle:\/\/([^/]+\/[^/]+)\/(\w+)\/([^/]+)(?:\/([^/]+))?$/.exec(address)?.slice(1);
-  try {
-    return parts?.map((part) => part && decodeURIComponent(part));
-  } catch {
-    // A malformed escape.
-    return undefined;
-  }
+  // An escape may be malformed.
+  return undefinedOnError(() => parts?.map((part) => part && decodeURIComponent(part)));
 }

@@ -117,29 +117,20 @@ export function protocolOptions(
 /** Registers the handlers of all requests that heddle serves. `tasks` are those of all connections. */
 export function registerHandlers(server: Server, options: McpServerOptions, tasks = new TaskStore()): void {
   const toolsByName = new Map(options.tools.map((tool) => [tool.name, tool]));
+  const isOffered = (name: string): boolean => toolsByName.has(name);
   const promptsByName = new Map(
     prompts
-      .filter((prompt) => prompt.tools.every((name) => toolsByName.has(name)))
-      .map((prompt) => [prompt.name, withOfferedArguments(prompt, toolsByName)]),
+      .filter((prompt) => prompt.tools.every(isOffered))
+      .map((prompt): [string, PromptDefinition] => {
+        const offered = prompt.arguments.filter(({ tools = [] }) => tools.every(isOffered));
+        return [prompt.name, { ...prompt, arguments: offered }];
+      }),
   );
   registerTools(server, options, toolsByName, tasks);
   registerPrompts(server, options, promptsByName);
   registerResourcesAndCompletions(server, options, promptsByName);
-  registerSkills(server, (name) => toolsByName.has(name));
-}
-
-function registerSkills(server: Server, isOffered: (tool: string) => boolean): void {
   server.setRequestHandler('skills/list', { params: listSkillsParams }, () => listSkills(isOffered));
   server.setRequestHandler('skills/get', { params: getSkillParams }, ({ uri }) => getSkill(uri, isOffered));
-}
-
-/** Removes the arguments of a prompt for which a tool is missing. */
-function withOfferedArguments(
-  prompt: PromptDefinition,
-  toolsByName: ReadonlyMap<string, ListedTool>,
-): PromptDefinition {
-  const isOffered = (name: string): boolean => toolsByName.has(name);
-  return { ...prompt, arguments: prompt.arguments.filter(({ tools = [] }) => tools.every(isOffered)) };
 }
 
 function registerTools(

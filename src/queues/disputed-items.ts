@@ -1,6 +1,6 @@
 import { groupBy } from '../core/append-to.ts';
-import { type Disagreement, findDisagreements } from './disagreements.ts';
-import type { Disputes, ItemPage, ItemPageRequest } from './item-pages.ts';
+import { findDisagreements } from './disagreements.ts';
+import type { ItemPage, ItemPageRequest } from './item-pages.ts';
 import { judgementCondition } from './items-filter.ts';
 import { goldOf, judgementsOf, latestJudgements } from './judgements.ts';
 import { matchingItems } from './matching-items.ts';
@@ -39,10 +39,8 @@ export async function readDisputedPage(
     settled: differing.length - all.length,
     as_of: rememberItems(queue, readAtMs, page),
     filter,
-    disputes: new Map(disputed.map(([id, list]) => [id, disputesOf(list)])),
+    disputes: new Map(
+      disputed.map(([id, list]) => [id, Object.fromEntries(list.map(({ field, values }) => [field, values]))]),
+    ),
   };
-}
-
-function disputesOf(disagreements: readonly Disagreement[]): Disputes {
-  return Object.fromEntries(disagreements.map(({ field, values }) => [field, values]));
 }

@@ -47,7 +47,8 @@ export async function requireKnownNames(filter: ItemsFilter, queue: QueueAccess,
     await requireField(field, judgements, queue);
     await requireFittingValue(field, filter.value, judgements, queue);
   }
-  if (judged_by !== undefined) requireAnnotator(judged_by, judgements, queue);
+  if (judged_by === undefined || meansCaller(judged_by)) return;
+  if (!judgements.some(isByNamed({ judged_by }, queue))) throw unknownAnnotator(judged_by, judgements, queue);
 }
 
 /**
@@ -111,11 +112,6 @@ async function requireFittingValue(
     fault: `The value ${shortName(JSON.stringify(value))} does not fit the field ${name}`,
     hint: `The field is ${renderTypes([field])}.`,
   });
-}
-
-function requireAnnotator(name: string, judgements: readonly Judgement[], queue: QueueAccess): void {
-  if (meansCaller(name) || judgements.some(isByNamed({ judged_by: name }, queue))) return;
-  throw unknownAnnotator(name, judgements, queue);
 }
 
 function unknownAnnotator(name: string, judgements: readonly Judgement[], { id }: QueueAccess): HeddleError {

@@ -64,7 +64,8 @@ export function suggestionsOf(
     const by = feedback_type.slice(scorePrefix.length);
     const callId = callIdOf(weave_ref);
     for (const { name, schema } of fields) {
-      const value = scoreFor(name, by, payload?.output);
+      const score = ownMember(payload?.output, name);
+      const value = score === undefined && by === name ? payload?.output : score;
       if (value === undefined || !fitsSchema(schema, value)) continue;
       const ofCall = latest.get(callId) ?? new Map<string, Suggestion>();
       ofCall.set(JSON.stringify([name, by]), { field: name, value, by });
@@ -72,9 +73,4 @@ export function suggestionsOf(
     }
   }
   return new Map([...latest].map(([callId, suggestions]) => [callId, [...suggestions.values()]]));
-}
-
-function scoreFor(field: string, scorer: string, output: unknown): unknown {
-  const score = ownMember(output, field);
-  return score === undefined && scorer === field ? output : score;
 }

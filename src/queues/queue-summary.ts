@@ -1,6 +1,6 @@
 import * as z from 'zod';
 import { annotationStates, type QueueItem } from '../contract/queue-items.ts';
-import { appendTo } from '../core/append-to.ts';
+import { groupBy } from '../core/append-to.ts';
 import { canonicalJson } from '../core/json/canonical-json.ts';
 import { agreementFigures, weightedFigures } from '../core/statistics/agreement.ts';
 import { countEach } from '../core/statistics/count-each.ts';
@@ -160,7 +160,7 @@ function dayOf({ at }: Judgement): string {
 /** Groups entries by a dimension: states in their order, the newest day first, anything else with the largest group first. */
 function groupsOf(entries: readonly Entry[], dimension: Dimension, unit: Unit = 'judgements'): Group[] {
   const label = (entry: Entry): string => labelOf(entry, dimension);
-  const groups = groupBy(entries, label, label, unit);
+  const groups = largestFirst(entries, label, label, unit);
   if (dimension === 'day') return groups.sort((a, b) => (a.key > b.key ? -1 : 1));
   if (dimension !== 'state') return groups;
   // A state that heddle does not know comes last.
@@ -168,20 +168,18 @@ function groupsOf(entries: readonly Entry[], dimension: Dimension, unit: Unit = 
   return groups.sort((a, b) => states.indexOf(a.key) - states.indexOf(b.key));
 }
 
-function groupBy(
+function largestFirst(
   entries: readonly Entry[],
   keyOf: (entry: Entry) => string,
   labelOfGroup: (entry: Entry) => Cell,
   unit: Unit = 'judgements',
 ): Group[] {
-  const groups = new Map<string, Group>();
-  for (const entry of entries) {
-    const key = keyOf(entry);
-    const group = groups.get(key);
-    if (group) group.entries.push(entry);
-    else groups.set(key, { key, label: labelOfGroup(entry), entries: [entry] });
-  }
-  const sizes = new Map([...groups.values()].map((group) => [group, count(group.entries, unit)]));
+  const groups = [...groupBy(entries, keyOf)].map(([key, list]) => ({
+    key,
+    label: labelOfGroup(list[0]!),
+    entries: list,
+  }));
+  const sizes = new Map(groups.map((group) => [group, count(group.entries, unit)]));
   return [...sizes.keys()].sort((a, b) => sizes.get(b)! - sizes.get(a)! || (a.key < b.key ? -1 : 1));
 }
 
@@ -314,7 +312,7 @@ function fieldGroups(judged: readonly JudgedItem[]): Group[] {
 /** Counts the judgements of one field by value, alone or by another dimension as well. */
 function fieldTables(entries: readonly Entry[], other: Dimension | undefined, part: SummaryPart): SummaryTable[] {
   const classOfEntry = (entry: Entry): string => canonicalJson(entry.judgement!.value);
-  const values = groupBy(entries, classOfEntry, (entry) => valueLabel(entry.judgement!.value));
+  const values = largestFirst(entries, classOfEntry, (entry) => valueLabel(entry.judgement!.value));
   const groups = other === undefined ? values : groupsOf(entries, other);
   const areNumbers = values.every(({ label }) => typeof label === 'number');
   if (areNumbers && values.length > maxCountedNumbers) return numberTables(entries, other, groups, part);
@@ -419,14 +417,12 @@ function comparedAnnotators(entries: readonly Entry[], areNamed: boolean): Compa
     }),
   );
   pairs.sort((a, b) => b.shared.length - a.shared.length);
-  const valuesByItem = new Map<string, unknown[]>();
-  for (const { item, judgement } of annotators.flatMap((group) => group.entries)) {
-    appendTo(valuesByItem, item.id, judgement!.value);
-  }
+  const compared = annotators.flatMap((group) => group.entries);
+  const entriesByItem = groupBy(compared, ({ item }) => item.id);
   return {
     pairs: pairs.filter(({ shared }) => areNamed || shared.length > 0),
     annotators: annotators.length,
-    valuesByItem: [...valuesByItem.values()],
+    valuesByItem: [...entriesByItem.values()].map((ofItem) => ofItem.map(({ judgement }) => judgement!.value)),
     notCompared: groups.length - annotators.length,
   };
 }

@@ -1,4 +1,5 @@
 import type { ServiceClient } from '../client/service-client.ts';
+import { ifFound } from '../client/with-fallback.ts';
 import type { ResultOf } from '../contract/endpoints.ts';
 import { entriesNamed, pathSegment } from '../contract/identifiers.ts';
 import type { Queue } from '../contract/queues.ts';
@@ -77,8 +78,7 @@ export async function queueForCommand({ id, name }: Queue, project: string, serv
  */
 export async function findQueueId(idOrName: string, project: string, service: ServiceClient): Promise<string> {
   const isId = pathSegment.safeParse(idOrName).success;
-  const byId = isId ? await requireQueue(idOrName, project, service).catch(asNotFound) : undefined;
-  if (byId && !(byId instanceof HeddleError)) return idOrName;
+  if (isId && (await ifFound(requireQueue(idOrName, project, service)))) return idOrName;
   const queues = await service.call('queryQueues', { body: { project_id: project, limit: maxCandidates } });
   const [named, ...others] = entriesNamed(idOrName, queues);
   if (named && others.length === 0) return named.id;
@@ -99,11 +99,6 @@ export async function findQueueId(idOrName: string, project: string, service: Se
         ? { hint: `Did you mean ${JSON.stringify(shortName(meant))}?` }
         : await findNearest(idOrName, project, service))),
   });
-}
-
-function asNotFound(error: unknown): HeddleError {
-  if (error instanceof HeddleError && error.code === 'not_found') return error;
-  throw error;
 }
 
 /** Returns a hint that names the queues whose id or name is nearest, since a name is easily taken for an id. */

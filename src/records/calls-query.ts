@@ -75,7 +75,9 @@ export function leftOutSentence(count: number): string {
 export function callsQuery(filter: CallsFilterArgument, otherTraces: readonly string[] = []): CallsQuery {
   const { op_name, started_after, started_before, has_error, trace_id, latency_above, text } = filter;
   const isReference = op_name?.includes(':///') ?? false;
-  const opReference = op_name !== undefined && isReference ? { op_names: [withVersion(op_name)] } : {};
+  // A reference without a version stands for all of them.
+  const reference = op_name?.replace(/[/]op[/][^/:]+$/, '$&:*');
+  const opReference = reference !== undefined && isReference ? { op_names: [reference] } : {};
   const conditions: Expression[] = [
     ...(op_name === undefined || isReference ? [] : [isNamed(op_name)]),
     ...(started_after === undefined ? [] : [startedFrom(started_after)]),
@@ -102,11 +104,6 @@ const isNull = (name: string): Expression => ({ $eq: [field(name), literal(null)
 const contains = (name: string, text: string, options: Expression = {}): Expression => ({
   $contains: { input: field(name), substr: literal(text), ...options },
 });
-
-/** Adds the version that stands for all of them to a reference to an operation that has none. */
-function withVersion(reference: string): string {
-  return /[/]op[/][^/:]+$/.test(reference) ? `${reference}:*` : reference;
-}
 
 /** Compares the name that a program recorded, or the name in the reference that an SDK recorded. */
 function isNamed(name: string): Expression {

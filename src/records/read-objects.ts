@@ -1,6 +1,6 @@
 import * as z from 'zod';
 import type { ServiceClient } from '../client/service-client.ts';
-import { withFallback } from '../client/with-fallback.ts';
+import { ifFound, withFallback } from '../client/with-fallback.ts';
 import { splitProjectId } from '../contract/identifiers.ts';
 import type { ObjectVersion, StoredObject } from '../contract/objects.ts';
 import { objectIdOf, objectReference, parseReference, type Reference } from '../contract/references.ts';
@@ -19,13 +19,8 @@ export async function readVersion(
   { entity, project, name, version }: Reference,
   service: ServiceClient,
 ): Promise<ObjectVersion | undefined> {
-  try {
-    const request = { project_id: `${entity}/${project}`, object_id: name, digest: version! };
-    return (await service.call('readObject', { body: request })).obj;
-  } catch (error) {
-    if (error instanceof HeddleError && error.code === 'not_found') return undefined;
-    throw error;
-  }
+  const body = { project_id: `${entity}/${project}`, object_id: name, digest: version! };
+  return (await ifFound(service.call('readObject', { body })))?.obj;
 }
 
 /**
@@ -171,7 +166,8 @@ export async function findVersions(
   };
   const matches = (object: StoredObject): boolean => {
     const { object_id } = object;
-    const hasThisName = name === undefined || (versions ? spellings.has(object_id) : hasName(object_id, name));
+    const hasThisName =
+      name === undefined || (versions ? spellings.has(object_id) : object_id.toLowerCase().includes(objectIdOf(name)));
     return hasThisName && (isWanted === undefined || isWanted(object));
   };
   const isSearch = isWanted !== undefined || (name !== undefined && !versions);
@@ -221,8 +217,4 @@ async function findMatching(
     if (objects.length < searchedPerRequest) break;
   }
   return found.slice(offset, offset + limit);
-}
-
-function hasName(objectId: string, name: string): boolean {
-  return objectId.toLowerCase().includes(objectIdOf(name));
 }

@@ -57,12 +57,9 @@ function shortened(fields: object, redact: (text: string) => string): object {
 
 /** Formats `TIME level message name=value …`. JSON escapes line breaks, so an event stays on one line. */
 function textLine({ time, level, message, ...fields }: Record<string, unknown>): string {
+  const isPlainWord = (value: unknown): boolean => typeof value === 'string' && /^[\w.:/+@-]+$/.test(value);
   const pairs = Object.entries(fields)
     .filter(([, value]) => value !== undefined)
     .map(([name, value]) => `${name}=${isPlainWord(value) ? value : JSON.stringify(value)}`);
   return [`${time} ${level} ${message}`, ...pairs].join(' ');
-}
-
-function isPlainWord(value: unknown): boolean {
-  return typeof value === 'string' && /^[\w.:/+@-]+$/.test(value);
 }

@@ -50,7 +50,7 @@ export function parsePageBody(bytes: Buffer): object {
 }
 
 /** Sends a text, or only its headers if they are asked for. */
-export function send(response: ServerResponse, status: number, type: string, text: string): void {
-  response.writeHead(status, { 'content-type': type, 'content-length': Buffer.byteLength(text) });
+export function send(response: ServerResponse, type: string, text: string): void {
+  response.writeHead(200, { 'content-type': type, 'content-length': Buffer.byteLength(text) });
   response.end(response.req.method === 'HEAD' ? undefined : text);
 }

@@ -95,7 +95,7 @@ export async function startViewServer(
     // After the ?, the page keeps what the person chose.
     if (/^\/(\?|$)/.test(request.url!)) {
       checkMethod(request, 'GET', 'HEAD');
-      send(response, 200, 'text/html; charset=utf-8', html);
+      send(response, 'text/html; charset=utf-8', html);
       return;
     }
     if (request.url !== '/session' && request.url !== '/call') throw new Refusal(404, 'Not found');
@@ -107,7 +107,7 @@ export async function startViewServer(
     const body = parsePageBody(bytes);
     const result =
       request.url === '/session' ? startSession(request, body) : await callFromPage(request, response, body);
-    send(response, 200, 'application/json', JSON.stringify(result));
+    send(response, 'application/json', JSON.stringify(result));
   };
 
   const server = createHttpServer(route, {

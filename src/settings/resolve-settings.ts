@@ -58,7 +58,11 @@ export function resolveSettings(inputs: Inputs): ResolvedSettings {
   // The order matters: all depend on `profile`, `inferenceUrl` and `weave` on `baseUrl`, and later settings on `weave`.
   for (const name of settingNames) {
     // A profile's inference URL belongs to the profile's service.
-    const isOfOtherService = name === 'inferenceUrl' && overridesBaseUrl(profile, values, sources);
+    const isOfOtherService =
+      name === 'inferenceUrl' &&
+      sources.baseUrl.from !== 'profile' &&
+      profile.base_url !== undefined &&
+      profile.base_url !== values.baseUrl;
     const found = findText(name, inputs, isOfOtherService ? {} : profile, values);
     sources[name] = found.source;
     values[name] = parseText(name, found);
@@ -201,16 +205,6 @@ function parseText(name: SettingName, { text, source }: Found): unknown {
 /** Describes where the value of a setting was found. */
 function placeOf(name: SettingName, { from, name: place }: Source): string | undefined {
   return from === 'profile' ? `"${definitionOf(name).profile}" of profile "${place}"` : place;
-}
-
-/** Returns true if another source than the profile selects a service, and not the service of the profile. */
-function overridesBaseUrl(
-  profile: Profile,
-  values: Record<string, unknown>,
-  sources: Record<SettingName, Source>,
-): boolean {
-  const { base_url } = profile;
-  return sources.baseUrl.from !== 'profile' && base_url !== undefined && base_url !== values.baseUrl;
 }
 
 function inferenceWithoutService(source: Source): HeddleError {

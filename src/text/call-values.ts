@@ -64,11 +64,6 @@ export function cutValue(value: unknown, maxChars: number): unknown {
   return isJsonObject(value) ? cutObject(value, maxChars) : cutText(text, maxChars);
 }
 
-/** Returns how many characters the mark of a cut text takes at most, with the quotes of the text. */
-function markChars(text: string): number {
-  return `"…[+${text.length} characters]"`.length;
-}
-
 function cutText(text: string, maxChars: number): string {
   const [mark = '', before = 0] = cutMark.exec(text.slice(-maxMarkChars)) ?? [];
   const uncut = text.length - mark.length;
@@ -126,8 +121,9 @@ function cutMost(value: Members, maxChars: number, missing: number): Members | u
   if (missing > 0 && text.length <= maxChars) return { ...value, ...left };
   const long = members.filter(({ json }) => json.length > maxChars / (2 * members.length));
   const others = JSON.stringify({ ...value, ...left }).length - long.reduce((sum, { json }) => sum + json.length, 0);
-  // Lists and objects have the marks of what they lose within their share.
-  const marks = long.reduce((sum, { member, json }) => sum + (typeof member === 'object' ? 0 : markChars(json)), 0);
+  // The marks of texts with their quotes; lists and objects have the marks of what they lose within their share.
+  const texts = long.filter(({ member }) => typeof member !== 'object');
+  const marks = texts.reduce((sum, { json }) => sum + `"…[+${json.length} characters]"`.length, 0);
   const share = Math.floor((maxChars - others - marks) / Math.max(long.length, 1));
   if (share >= (members.length === 1 ? 1 : minShare)) {
     const cut = members.map((each) => [each.name, long.includes(each) ? cutValue(each.member, share) : each.member]);

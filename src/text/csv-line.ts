@@ -17,10 +17,11 @@ const plainNumber = /^[+-]?\d{1,40}(\.\d{1,40})?([eE][+-]?\d{1,4})?$/;
 export function csvLine(values: readonly unknown[]): { line: string; changed: number[] } {
   const changed: number[] = [];
   const cells = values.map((value, at) => {
-    const text = valueText(value);
-    const isRisky = typeof value === 'string' && formula.test(text) && !plainNumber.test(text);
+    const plain = valueText(value);
+    const isRisky = typeof value === 'string' && formula.test(plain) && !plainNumber.test(plain);
     if (isRisky) changed.push(at);
-    return quoted(isRisky ? `'${text}` : text);
+    const text = isRisky ? `'${plain}` : plain;
+    return /[",\r\n]|^\s|\s$/.test(text) ? `"${text.replaceAll('"', '""')}"` : text;
   });
   return { line: cells.join(','), changed };
 }
@@ -35,8 +36,4 @@ export function describeDefused(cells: number, first?: string): string {
 export function plainCellOf(cell: string): string {
   const text = cell.slice(1);
   return cell.startsWith("'") && formula.test(text) && !plainNumber.test(text) ? text : cell;
-}
-
-function quoted(text: string): string {
-  return /[",\r\n]|^\s|\s$/.test(text) ? `"${text.replaceAll('"', '""')}"` : text;
 }

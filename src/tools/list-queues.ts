@@ -1,13 +1,11 @@
 import * as z from 'zod';
 import { withFallback } from '../client/with-fallback.ts';
-import type { BodyOf } from '../contract/endpoints.ts';
 import { type Queue, queryQueuesRequest } from '../contract/queues.ts';
 import { shapeWithoutNull } from '../contract/shape-without-null.ts';
 import { itemCounts } from '../queues/own-progress.ts';
 import {
   fieldSummaries,
   guidelinesVersion,
-  type QueueField,
   readFieldsOfQueues,
   renderFields,
   summarizeField,
@@ -68,9 +66,8 @@ Example: {"name":"support"}`,
   async run({ limit, offset = 0, ...query }, context): Promise<QueuePage> {
     const project = projectOf(query, context);
     // Asking for one queue more than needed tells whether there is a next page.
-    const found = await context.service.call('queryQueues', {
-      body: { ...query, project_id: project, offset, limit: limit + 1 },
-    });
+    const matching = { ...query, project_id: project };
+    const found = await context.service.call('queryQueues', { body: { ...matching, offset, limit: limit + 1 } });
     const isUnmatched = found.length === 0 && offset === 0 && query.name !== undefined;
     const isEmpty = found.length === 0 && offset === 0 && query.name === undefined;
     const hint = isUnmatched
@@ -85,9 +82,11 @@ Example: {"name":"support"}`,
       queues,
       ...pagePosition(offset, queues.length, found.length > limit),
       ...(hint !== undefined && { hint }),
-      ...(isPastEnd && { matching: await countQueues({ ...query, project_id: project }, context) }),
+      ...(isPastEnd && { matching: (await context.service.call('queryQueues', { body: matching })).length }),
     };
-    return query.project_id === undefined ? { ...page, ...(await otherProjects(project, context)) } : page;
+    if (query.project_id !== undefined) return page;
+    const others = (await knownProjects(context.service))?.filter((id) => id !== project) ?? [];
+    return { ...page, ...(others.length > 0 && { other_projects: others }) };
   },
 
   render({ queues, offset, next_offset, matching, hint, other_projects }: QueuePage) {
@@ -108,21 +107,6 @@ Example: {"name":"support"}`,
   rows: 'queues',
 });
 
-async function countQueues(query: BodyOf<'queryQueues'>, { service }: ToolContext): Promise<number> {
-  return (await service.call('queryQueues', { body: query })).length;
-}
-
-/** Returns the other projects, at a service that can list projects. */
-async function otherProjects(project: string, context: ToolContext): Promise<Partial<QueuePage>> {
-  const others = (await knownProjects(context.service))?.filter((id) => id !== project) ?? [];
-  return others.length > 0 ? { other_projects: others } : {};
-}
-
-/** Returns whether judgements of a queue may have any name; false where its fields could not be read. */
-function hasNoFields(fields: readonly QueueField[] | undefined, references: Queue['scorer_refs']): boolean {
-  return fields === undefined ? !references?.length : fields.length === 0;
-}
-
 /** Adds the fields and item counts of queues, with one request each for all of them. */
 async function summarize(queues: Queue[], project_id: string, context: ToolContext): Promise<QueueSummary[]> {
   if (queues.length === 0) return [];
@@ -139,12 +123,15 @@ async function summarize(queues: Queue[], project_id: string, context: ToolConte
   const counts = new Map(stats.map((count) => [count.queue_id, count]));
   return queues.map(({ id, name, description, scorer_refs }, index) => {
     const count = counts.get(id);
+    const ofQueue = fields[index];
+    // Judgements may have any name; not where the fields could not be read.
+    const isFree = ofQueue === undefined ? !scorer_refs?.length : ofQueue.length === 0;
     return {
       id,
       name,
       ...(description && { guidelines: description, guidelines_version: guidelinesVersion({ description }) }),
-      ...(fields[index]?.length && { fields: fields[index].map(summarizeField) }),
-      ...(hasNoFields(fields[index], scorer_refs) && { free_fields: true }),
+      ...(ofQueue?.length && { fields: ofQueue.map(summarizeField) }),
+      ...(isFree && { free_fields: true }),
       ...(count && itemCounts(count)),
     };
   });

@@ -267,11 +267,9 @@ function columnsOf(
 function toRow(call: RecordedCall, paths: readonly string[], maxChars: number): Record<string, unknown> {
   const members = paths.includes('*') ? Object.keys(call) : [];
   const values = Object.entries(valuesAt(call, [...members, ...paths], maxChars));
+  const isEmpty = (value: unknown): boolean =>
+    value === null || (typeof value === 'object' && Object.keys(value).length === 0);
   return { id: call.id, ...Object.fromEntries(values.filter(([, value]) => !isEmpty(value))) };
-}
-
-function isEmpty(value: unknown): boolean {
-  return value === null || (typeof value === 'object' && Object.keys(value).length === 0);
 }
 
 /** Returns the number of matching calls where a page tells it, and else counts them with the first page, up to a limit. */

@@ -257,16 +257,14 @@ function pageOfRows(
   { limit, offset }: { limit: number; offset: number },
   row_count: number | undefined,
 ): Partial<ReadObject> {
-  const rows = found.slice(0, limit).map(cutRow);
+  const rows = found
+    .slice(0, limit)
+    .map((row) => (isJsonObject(row) ? cutMembers(row, maxValueChars) : cutValue(row, maxValueChars)));
   return {
     ...(row_count !== undefined && { row_count }),
     rows,
     ...pagePosition(offset, rows.length, found.length > limit),
   };
-}
-
-function cutRow(row: unknown): unknown {
-  return isJsonObject(row) ? cutMembers(row, maxValueChars) : cutValue(row, maxValueChars);
 }
 
 /** The members that mark the class of an object, which the kind says. */

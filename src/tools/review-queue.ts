@@ -1,6 +1,6 @@
 import * as z from 'zod';
 import { withFallback } from '../client/with-fallback.ts';
-import { type ReviewersPerItem, reviewersPerItem } from '../contract/queues.ts';
+import { reviewersPerItem } from '../contract/queues.ts';
 import { callIdOf } from '../contract/references.ts';
 import { readDisputedPage } from '../queues/disputed-items.ts';
 import { type GivenFeedback, givenFeedback } from '../queues/given-feedback.ts';
@@ -166,7 +166,9 @@ Example: {"queue_id":"support-triage"}`,
     );
     const { name, description } = queue;
     const { userId } = service.facts;
-    const wantsOne = wantsOneOpinion(queue.reviewers_per_item);
+    const wanted = queue.reviewers_per_item;
+    const { people = 1, agents = 0 } = typeof wanted === 'number' ? { people: wanted } : (wanted ?? {});
+    const wantsOne = people + agents === 1;
     // Where several opinions are wanted, that of the user must not follow from those of others.
     const shown = feedback.filter(({ queue_id: id, weave_ref, wb_user_id }) => {
       const callId = callIdOf(weave_ref);
@@ -236,11 +238,6 @@ Example: {"queue_id":"support-triage"}`,
   rows: 'items',
 });
 
-function wantsOneOpinion(wanted: ReviewersPerItem | null | undefined): boolean {
-  const { people = 1, agents = 0 } = typeof wanted === 'number' ? { people: wanted } : (wanted ?? {});
-  return people + agents === 1;
-}
-
 function withoutTimes({ judged_at: _at, guidelines: _guidelines, ...given }: GivenFeedback): GivenFeedback {
   return given;
 }
@@ -261,19 +258,17 @@ async function countReviewed(
 /** Time in which an import is sure to have stored its items. */
 const maxImportMs = 10 * 60_000;
 
-/** Returns whether the time of a call is that of its import: `heddle import` gives it to rows that have none. */
-function hasTimeOfImport({ call_started_at, call_ended_at, created_at, created_by }: ItemWithValues): boolean {
-  const sinceStartMs = Date.parse(created_at) - Date.parse(call_started_at);
-  return created_by === 'import' && call_ended_at === call_started_at && Math.abs(sinceStartMs) < maxImportMs;
-}
-
 function reviewedItem(item: ItemWithValues): Omit<ReviewedItem, 'annotation_state'> {
-  const { id, call_id, call_op_name, call_started_at, call_values, call_error, exception } = item;
+  const { id, call_id, call_op_name, call_started_at, call_values, call_error, exception, created_at } = item;
+  const sinceStartMs = Math.abs(Date.parse(created_at) - Date.parse(call_started_at));
+  // `heddle import` gives the time of the import to rows that have none.
+  const hasTimeOfImport =
+    item.created_by === 'import' && item.call_ended_at === call_started_at && sinceStartMs < maxImportMs;
   return {
     id,
     call_id,
     call_op_name: operationName(call_op_name),
-    ...(!hasTimeOfImport(item) && { call_started_at }),
+    ...(!hasTimeOfImport && { call_started_at }),
     ...(call_values && { call_values }),
     ...(call_error && { call_error }),
     ...(exception && { exception }),

@@ -354,7 +354,8 @@ async function scoreOutputs(
   await requirePrices(models, limits.budget ?? {}, project, context);
   const warnings = unlisted === undefined ? {} : { warnings: [unlisted] };
   const callIds = calls && (await callIdsOf(calls, project, context));
-  const rows = callIds?.length ?? (await countPredictions(run_id!, project, context));
+  const ofRun = callIds ? undefined : (await readFigures([run_id!], project, context)).figures.get(run_id!);
+  const rows = callIds?.length ?? ofRun?.predictions ?? 0;
   const plan = { rows, model_requests: 0, judge_requests: rows * judges.length };
   if (dry_run) return { status: 'dry_run', ...plan, ...budgeted, ...warnings };
   if (!confirm) {
@@ -437,11 +438,6 @@ async function readRun(run: string, project: string, { service }: ToolContext) {
   const [named] = found ? [found] : await list(await findNamedRun(run, [], project, service));
   if (!named) throw await unknownRun(run, project, service);
   return named;
-}
-
-async function countPredictions(run_id: string, project: string, context: ToolContext): Promise<number> {
-  const { figures } = await readFigures([run_id], project, context);
-  return figures.get(run_id)?.predictions ?? 0;
 }
 
 /** Returns the ids of the calls that the argument selects. @throws HeddleError when there are none or too many. */

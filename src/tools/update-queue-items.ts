@@ -2,7 +2,7 @@ import * as z from 'zod';
 import { pathSegment } from '../contract/identifiers.ts';
 import { annotationStates, progressStates } from '../contract/queue-items.ts';
 import { assignees } from '../contract/queues.ts';
-import { appendTo } from '../core/append-to.ts';
+import { groupBy } from '../core/append-to.ts';
 import { type HeddleError, invalidArgument } from '../core/errors.ts';
 import { countEach } from '../core/statistics/count-each.ts';
 import {
@@ -249,10 +249,8 @@ function listedResult({ results, hint, stays }: ChangedItems): UpdateResult {
 
 /** Returns results with each error that several items have in one place. */
 function sharedOnce(results: readonly ItemResult[]): Pick<UpdateResult, 'items' | 'refusals'> {
-  const groups = new Map<string, ItemResult[]>();
-  for (const result of results) {
-    if (result.error) appendTo(groups, JSON.stringify(result.error), result);
-  }
+  const refused = results.filter(({ error }) => error);
+  const groups = groupBy(refused, ({ error }) => JSON.stringify(error));
   const shared = [...groups.values()].filter((group) => group.length > 1);
   const grouped = new Set(shared.flat());
   const refusals = shared.map((group) => ({ error: group[0]!.error!, item_ids: group.map(({ item_id }) => item_id) }));

@@ -1,13 +1,7 @@
 import { existsSync, realpathSync } from 'node:fs';
 import { resolve } from 'node:path';
 import { Argument, type Command, InvalidArgumentError } from 'commander';
-import {
-  type ClientName,
-  clients,
-  type LocalServer,
-  type McpClient,
-  type SystemInfo,
-} from '../../client-setup/clients.ts';
+import { type ClientName, clients, type McpClient, type SystemInfo } from '../../client-setup/clients.ts';
 import { readConfig, replaceConfig } from '../../client-setup/config-file.ts';
 import { diffOf } from '../../client-setup/diff.ts';
 import { editConfig, isEmptyConfig, isOwnConfig } from '../../client-setup/edit-config.ts';
@@ -169,7 +163,7 @@ async function runSetup(
 /** Returns an entry that starts this installation with the settings given as flags, or that connects to a server over HTTP. */
 function entryOf(client: McpClient, settings: ResolvedSettings, { url, tokenEnv }: SetupOptions): Entry {
   if (url === undefined) {
-    const server = localServer(settings);
+    const server = { command: nodePath(), args: [scriptPath(), 'serve', ...flagArguments(settings)] };
     return client.localEntry ? client.localEntry(server) : { ...server };
   }
   const address = parseAddress(url);
@@ -199,11 +193,6 @@ function parseAddress(text: string): string {
   const { origin, pathname } = new URL(address);
   if (pathname === '/') throw new UsageError(`--url must have a path: \`heddle serve --http\` serves at ${origin}/mcp`);
   return address;
-}
-
-/** Returns how this installation is started with the settings given as flags. */
-function localServer(settings: ResolvedSettings): LocalServer {
-  return { command: nodePath(), args: [scriptPath(), 'serve', ...flagArguments(settings)] };
 }
 
 /** Returns the absolute path of this program: desktop applications have another PATH than a shell. */

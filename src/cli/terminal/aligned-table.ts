@@ -1,5 +1,6 @@
 import truncate from 'fast-string-truncated-width';
 import { wrapAnsi } from 'fast-wrap-ansi';
+import { undefinedOnError } from '../../core/errors.ts';
 import { parseKeepingDigits } from '../../core/json/json-numbers.ts';
 import { isJsonObject } from '../../core/json/json-object.ts';
 import { toSeconds } from '../../core/timestamps.ts';
@@ -280,11 +281,7 @@ function endOfJson(text: string, start: number): number {
 }
 
 function parsed(json: string): unknown {
-  try {
-    return parseKeepingDigits(json);
-  } catch {
-    return undefined;
-  }
+  return undefinedOnError(() => parseKeepingDigits(json));
 }
 
 function wordsOf(value: unknown): string {

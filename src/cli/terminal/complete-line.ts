@@ -1,4 +1,4 @@
-import type { Argument, Command, Option } from 'commander';
+import type { Command, Option } from 'commander';
 import { completionsOf } from '../usage/help.ts';
 
 /** Name of the hidden command that the completion scripts of the shells call. */
@@ -27,12 +27,15 @@ export function completeLine(program: Command, words: readonly string[]): string
     return option ? startingWith(value!, completionsOf(option)).map((each) => `${name}=${each}`) : [];
   }
   if (optionBefore) return startingWith(typed, completionsOf(optionBefore));
-  if (typed.startsWith('-')) return startingWith(typed, optionNames(command));
-  const commands = command
-    .createHelp()
-    .visibleCommands(command)
-    .map((each) => each.name());
-  const argument = argumentAt(command, operands);
+  const help = command.createHelp();
+  if (typed.startsWith('-')) {
+    const names = help.visibleOptions(command).flatMap(({ long }) => long ?? []);
+    return startingWith(typed, names);
+  }
+  const commands = help.visibleCommands(command).map((each) => each.name());
+  const { registeredArguments } = command;
+  const last = registeredArguments.at(-1);
+  const argument = registeredArguments[operands] ?? (last?.variadic ? last : undefined);
   return startingWith(typed, [...(operands === 0 ? commands : []), ...(argument ? completionsOf(argument) : [])]);
 }
 
@@ -40,19 +43,7 @@ function startingWith(typed: string, candidates: readonly string[]): string[] {
   return [...new Set(candidates)].filter((each) => each.startsWith(typed));
 }
 
-function optionNames(command: Command): string[] {
-  return command
-    .createHelp()
-    .visibleOptions(command)
-    .flatMap(({ long }) => long ?? []);
-}
-
 function optionWithValue(command: Command, word: string): Option | undefined {
   const option = command.options.find(({ long, short }) => word === long || word === short);
   return option && (option.required || option.optional) ? option : undefined;
-}
-
-function argumentAt(command: Command, index: number): Argument | undefined {
-  const { registeredArguments } = command;
-  return registeredArguments[index] ?? (registeredArguments.at(-1)?.variadic ? registeredArguments.at(-1) : undefined);
 }

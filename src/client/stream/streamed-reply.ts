@@ -1,5 +1,5 @@
 import type { InferenceResponse } from '../../contract/inference.ts';
-import { type ErrorCode, HeddleError } from '../../core/errors.ts';
+import { type ErrorCode, HeddleError, undefinedOnError } from '../../core/errors.ts';
 import type { HttpResponse } from '../../core/http/http-client.ts';
 import { parseKeepingDigits } from '../../core/json/json-numbers.ts';
 import { ownMember } from '../../core/json/member-at.ts';
@@ -85,12 +85,8 @@ export async function readStreamedReply(
 }
 
 function parseChunk(data: string): Record<string, unknown> | undefined {
-  try {
-    const chunk = parseKeepingDigits(data);
-    return typeof chunk === 'object' && chunk !== null ? (chunk as Record<string, unknown>) : undefined;
-  } catch {
-    return undefined;
-  }
+  const chunk = undefinedOnError(() => parseKeepingDigits(data));
+  return typeof chunk === 'object' && chunk !== null ? (chunk as Record<string, unknown>) : undefined;
 }
 
 /** Returns whether a chunk reports an error: by its event name, by its `error`, or by being another error body. */

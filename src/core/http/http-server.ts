@@ -1,6 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
+import { undefinedOnError } from '../errors.ts';
 import type { Log } from '../log.ts';
 import { Refusal } from './refusal.ts';
 import { refuseMalformed } from './refuse-malformed.ts';
@@ -142,10 +143,6 @@ function limitConnections(server: Server, maxConnections: number): void {
 
 /** Returns how many descriptors the process may have open, where the system tells. */
 function maxDescriptors(): number {
-  try {
-    const limit = /^Max open files +(\d+)/m.exec(readFileSync('/proc/self/limits', 'utf8'))?.[1];
-    return limit === undefined ? Number.POSITIVE_INFINITY : Number(limit);
-  } catch {
-    return Number.POSITIVE_INFINITY;
-  }
+  const limits = undefinedOnError(() => readFileSync('/proc/self/limits', 'utf8')) ?? '';
+  return Number(/^Max open files +(\d+)/m.exec(limits)?.[1] ?? Number.POSITIVE_INFINITY);
 }

@@ -1,3 +1,4 @@
+import { undefinedOnError } from '../errors.ts';
 import { isLoopbackHost } from './loopback.ts';
 
 /** The proxies for requests to http and https addresses, and the exceptions; each as the variable of its name holds it. */
@@ -62,13 +63,9 @@ function authorizationOf({ username, password }: URL): string | undefined {
 
 /** Lists the passwords in the addresses of the proxies. */
 export function proxyPasswords({ httpProxy, httpsProxy }: ProxySettings): string[] {
-  return [httpProxy, httpsProxy].flatMap((text = '') => {
-    try {
-      return [decodeURIComponent(parseProxy(text).password)];
-    } catch {
-      return [];
-    }
-  });
+  return [httpProxy, httpsProxy].flatMap(
+    (text = '') => undefinedOnError(() => decodeURIComponent(parseProxy(text).password)) ?? [],
+  );
 }
 
 /** Parses the address of a proxy, which may leave out `http://`. Throws an error if it is not a URL. */

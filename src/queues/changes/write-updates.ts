@@ -1,7 +1,7 @@
 import { asServiceFailure } from '../../client/as-service-failure.ts';
 import type { EndpointName } from '../../contract/endpoints.ts';
 import type { QueueItem } from '../../contract/queue-items.ts';
-import { appendTo } from '../../core/append-to.ts';
+import { groupBy } from '../../core/append-to.ts';
 import { concurrently } from '../../core/concurrently.ts';
 import { type ErrorCode, HeddleError } from '../../core/errors.ts';
 import { inBatches } from '../../core/in-batches.ts';
@@ -97,12 +97,8 @@ async function writeBatches<Entry extends { update: Update }>(
 
 /** Groups updates that assign their items to the same annotators. */
 function assignmentsOf(updates: readonly Update[]): { update: Update }[][] {
-  const groups = new Map<string, { update: Update }[]>();
-  for (const update of updates) {
-    const { assignees } = update.change;
-    if (assignees) appendTo(groups, JSON.stringify(assignees), { update });
-  }
-  return [...groups.values()];
+  const assigned = updates.filter(({ change }) => change.assignees).map((update) => ({ update }));
+  return [...groupBy(assigned, ({ update }) => JSON.stringify(update.change.assignees)).values()];
 }
 
 /** Assigns items to the annotators of the first of them. */

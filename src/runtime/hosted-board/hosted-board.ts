@@ -3,7 +3,7 @@ import type { IncomingMessage, ServerResponse } from 'node:http';
 import { loadLoginPage } from '../../board/hosted-pages.ts';
 import { views } from '../../board/views.ts';
 import type { ServiceClient } from '../../client/service-client.ts';
-import { HeddleError, notConfigured } from '../../core/errors.ts';
+import { HeddleError, notConfigured, undefinedOnError } from '../../core/errors.ts';
 import { createBodyReader } from '../../core/http/body-reader.ts';
 import { isLoopbackHost } from '../../core/http/loopback.ts';
 import { Refusal } from '../../core/http/refusal.ts';
@@ -152,7 +152,7 @@ export class HostedBoard {
     checkMethod(request, 'GET', 'HEAD');
     const html = await load();
     response.setHeader('content-security-policy', contentPolicy(html));
-    send(response, 200, 'text/html; charset=utf-8', html);
+    send(response, 'text/html; charset=utf-8', html);
   }
 
   async #logIn({ request, response, url, sessions, body }: Exchange): Promise<void> {
@@ -415,15 +415,13 @@ function locationOf({ project, queue }: Place): string {
 /** Reads the cookie of a login under way; undefined if there is none or it is too old. */
 function pendingFrom(cookie: string | undefined): (PendingLogin & Place) | undefined {
   if (cookie === undefined) return undefined;
-  try {
+  return undefinedOnError(() => {
     const pending = JSON.parse(Buffer.from(cookie, 'base64url').toString()) as PendingLogin & Place;
     const ageMs = Date.now() - pending.startedAtMs;
     return ageMs >= 0 && ageMs <= pendingSeconds * 1000 ? pending : undefined;
-  } catch {
-    return undefined;
-  }
+  });
 }
 
 function sendJson(response: ServerResponse, body: object): void {
-  send(response, 200, 'application/json', JSON.stringify(body));
+  send(response, 'application/json', JSON.stringify(body));
 }

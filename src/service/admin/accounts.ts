@@ -3,6 +3,7 @@ import * as z from 'zod';
 import { projectId } from '../../contract/identifiers.ts';
 import { HeddleError } from '../../core/errors.ts';
 import type { Database, Transaction } from '../storage/database.ts';
+import { insertRows } from '../storage/insert-rows.ts';
 import { checkArguments } from './check-arguments.ts';
 
 /** An account with its secrets in plain text. */
@@ -83,12 +84,8 @@ async function insertAccount(transaction: Transaction, account: Account): Promis
     const hint = `Use ${alike[0]} if that is the same person, or choose another name.`;
     throw new HeddleError({ code: 'conflict', message, hint });
   }
-  const { numInsertedOrUpdatedRows } = await transaction
-    .insertInto('accounts')
-    .values({ ...hashedAccount(account), created_at: new Date().toISOString() })
-    .onConflict((conflict) => conflict.column('name').doNothing())
-    .executeTakeFirstOrThrow();
-  return numInsertedOrUpdatedRows !== 0n;
+  const row = { ...hashedAccount(account), created_at: new Date().toISOString() };
+  return (await insertRows(transaction, 'accounts', [row], ['name'])) > 0;
 }
 
 /**
@@ -161,12 +158,8 @@ function storedGrants(grants: ProjectGrants, consequence: string): string[] {
 }
 
 async function insertGrants(transaction: Transaction, account: string, projects: readonly string[]): Promise<void> {
-  if (projects.length === 0) return;
-  await transaction
-    .insertInto('project_grants')
-    .values(projects.map((project_id) => ({ account, project_id })))
-    .onConflict((conflict) => conflict.columns(['account', 'project_id']).doNothing())
-    .execute();
+  const grants = projects.map((project_id) => ({ account, project_id }));
+  await insertRows(transaction, 'project_grants', grants, ['account', 'project_id']);
 }
 
 /** Returns the projects that an account may see; none for an unknown account. */

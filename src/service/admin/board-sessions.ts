@@ -3,6 +3,7 @@ import { HeddleError } from '../../core/errors.ts';
 import { projectIds } from '../operations/projects.ts';
 import type { Database, Transaction } from '../storage/database.ts';
 import type { Tables } from '../storage/database-tables.ts';
+import { selectInProject } from '../storage/in-chunks.ts';
 import { checkAccount, ensureAccount, hashSecret, randomSecret, readGrants } from './accounts.ts';
 
 /** Time in which an invitation can be used, in milliseconds. */
@@ -78,9 +79,23 @@ export function boardSessions(database: Database) {
     /** Returns true if there is an account with this name. */
     isAccount: (name: string) => database.read((transaction) => isAccount(transaction, name)),
     /** Returns the account of the session with this secret; undefined if there is none or it has ended. */
-    accountOf: (token: string) => database.read((transaction) => accountOf(transaction, token)),
+    accountOf: async (token: string): Promise<string | undefined> => {
+      const session = await database.read((transaction) =>
+        transaction
+          .selectFrom('board_sessions')
+          .select('account')
+          .where('token_hash', '=', hashSecret(token))
+          .where('expires_at', '>', new Date().toISOString())
+          .executeTakeFirst(),
+      );
+      return session?.account;
+    },
     /** Returns the projects that an account sees, sorted; for an account that sees all, those that exist. */
-    projectsOf: (account: string) => database.read((transaction) => projectsOf(transaction, account)),
+    projectsOf: (account: string): Promise<readonly string[]> =>
+      database.read(async (transaction) => {
+        const grants = await readGrants(transaction, account);
+        return grants === 'all' ? (await projectIds(transaction)).sort() : grants;
+      }),
     /** Returns whether an account sees a project. */
     maySee: (account: string, project: string) =>
       database.read(async (transaction) => {
@@ -122,10 +137,8 @@ export function invitePerson(
 
 /** Returns the id of the queue of a project with this id, or else with this name, whatever its case. */
 async function findQueue(transaction: Transaction, project: string, idOrName: string): Promise<string> {
-  const queues = await transaction
-    .selectFrom('queues')
+  const queues = await selectInProject(transaction, 'queues', project)
     .select(['id', 'name'])
-    .where('project_id', '=', project)
     .where('deleted_at', 'is', null)
     .orderBy('name')
     .execute();
@@ -187,21 +200,6 @@ async function startSession(transaction: Transaction, account: string, replaced?
     .values({ token_hash: hashSecret(token), account, created_at, expires_at })
     .execute();
   return { token, maxAgeSeconds: sessionMs / 1000, account };
-}
-
-async function accountOf(transaction: Transaction, token: string): Promise<string | undefined> {
-  const session = await transaction
-    .selectFrom('board_sessions')
-    .select('account')
-    .where('token_hash', '=', hashSecret(token))
-    .where('expires_at', '>', new Date().toISOString())
-    .executeTakeFirst();
-  return session?.account;
-}
-
-async function projectsOf(transaction: Transaction, account: string): Promise<readonly string[]> {
-  const grants = await readGrants(transaction, account);
-  return grants === 'all' ? (await projectIds(transaction)).sort() : grants;
 }
 
 async function endSession(transaction: Transaction, token: string): Promise<void> {

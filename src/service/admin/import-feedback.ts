@@ -12,6 +12,8 @@ import { normalizeTimestamp, toMilliseconds } from '../../core/timestamps.ts';
 import type { Transaction } from '../storage/database.ts';
 import type { Tables } from '../storage/database-tables.ts';
 import { newIds } from '../storage/ids.ts';
+import { selectInProject } from '../storage/in-chunks.ts';
+import { insertRows } from '../storage/insert-rows.ts';
 import { memoryBytesOf } from '../storage/memory-bytes.ts';
 import { findVersion, prepareObject, putVersion } from '../storage/object-versions.ts';
 import { findQueue } from '../storage/queue-rows.ts';
@@ -133,7 +135,6 @@ export async function addFeedback(
 }
 
 const callsPerBatch = 200;
-const rowsPerInsert = 100;
 
 interface NewRow {
   weave_ref: string;
@@ -163,10 +164,8 @@ function authorOf({
 async function insertMissing(transaction: Transaction, rows: readonly NewRow[], project_id: string): Promise<number> {
   if (rows.length === 0) return 0;
   const refs = [...new Set(rows.map(({ weave_ref }) => weave_ref))];
-  const stored = await transaction
-    .selectFrom('feedback')
+  const stored = await selectInProject(transaction, 'feedback', project_id)
     .select(['weave_ref', 'feedback_type', 'wb_user_id', 'creator', 'queue_id', 'created_at', 'payload'])
-    .where('project_id', '=', project_id)
     .where('weave_ref', 'in', refs)
     .execute();
   const keyOf = (
@@ -203,8 +202,7 @@ async function insertMissing(transaction: Transaction, rows: readonly NewRow[], 
     };
     missing.push({ ...feedback, memory_bytes: memoryBytesOf(...Object.values(feedback)) });
   }
-  for (const batch of inBatches(missing, rowsPerInsert))
-    await transaction.insertInto('feedback').values(batch).execute();
+  await insertRows(transaction, 'feedback', missing);
   return missing.length;
 }
 

@@ -13,7 +13,7 @@ import { millisecondsBetween, toCallRow } from '../storage/call-rows.ts';
 import type { Database, Transaction } from '../storage/database.ts';
 import type { Tables } from '../storage/database-tables.ts';
 import { newIds } from '../storage/ids.ts';
-import { inChunks, selectByIds } from '../storage/in-chunks.ts';
+import { inChunks, selectByIds, selectInProject } from '../storage/in-chunks.ts';
 import { insertRows } from '../storage/insert-rows.ts';
 import { endItems, newQueue } from '../storage/queue-rows.ts';
 import { checkArguments } from './check-arguments.ts';
@@ -110,7 +110,8 @@ export async function importItems(
   return database.write(async (transaction) => {
     const { queueId, otherQueues } = await ensureQueue(transaction, named);
     const target = { ...named, queueId };
-    await addSteps(transaction, steps, target.projectId);
+    // Steps are no items.
+    await insertCalls(transaction, inCallOrder(steps), target.projectId);
     const result = await addItems(transaction, items, target);
     const known = await onKnownCalls(transaction, feedback, target);
     const { added, newFields, lacksFields } = await addFeedback(transaction, known, target);
@@ -239,10 +240,8 @@ export async function ensureQueue(
   { projectId: project_id, queueId: name, addedBy: created_by = 'import', guidelines }: ImportTarget,
   scorer_refs: readonly string[] = [],
 ): Promise<{ queueId: string; otherQueues?: string[] }> {
-  const queues = await transaction
-    .selectFrom('queues')
+  const queues = await selectInProject(transaction, 'queues', project_id)
     .select(['id', 'name', 'deleted_at'])
-    .where('project_id', '=', project_id)
     .execute();
   const existing = existingQueue(queues, name);
   const id = existing ?? (isPlainSegment(name) ? name : newIds(1)[0]!);
@@ -288,14 +287,6 @@ function existingQueue(
   });
 }
 
-/** Stores the calls of steps, which are no items. A call that is stored already is not changed. */
-async function addSteps(transaction: Transaction, steps: readonly NewItem[], project_id: string): Promise<void> {
-  for (const batch of inBatches(inCallOrder(steps), itemsPerStep)) {
-    const calls = batch.map((step) => callRowOf(step, project_id));
-    await insertRows(transaction, 'calls', calls, ['project_id', 'id']);
-  }
-}
-
 /** Returns the feedback on calls that the project has. The queue gets those that it has not as items, if people judged them. */
 async function onKnownCalls(
   transaction: Transaction,
@@ -312,10 +303,8 @@ async function onKnownCalls(
   );
   const calls = new Map(rows.map((row) => [row.call_id, row]));
   const items = await inChunks(ids, (chunk) =>
-    transaction
-      .selectFrom('queue_items')
+    selectInProject(transaction, 'queue_items', projectId)
       .select('call_id')
-      .where('project_id', '=', projectId)
       .where('queue_id', '=', queueId)
       .where('call_id', 'in', chunk)
       .execute(),
@@ -348,10 +337,8 @@ async function completeJudged(
   }
   const ids = [...people.keys()];
   const rows = await inChunks(ids, (chunk) =>
-    transaction
-      .selectFrom('queue_items')
+    selectInProject(transaction, 'queue_items', target.projectId)
       .select(['id', 'call_id'])
-      .where('project_id', '=', target.projectId)
       .where('queue_id', '=', target.queueId)
       .where('annotator_user_id', 'is', null)
       .where('call_id', 'in', chunk)
@@ -372,11 +359,7 @@ async function completeJudged(
         }));
   });
   for (const batch of inBatches(progress, progressPerInsert)) {
-    await transaction
-      .insertInto('annotator_progress')
-      .values(batch)
-      .onConflict((conflict) => conflict.columns(['item_id', 'annotator_user_id']).doNothing())
-      .execute();
+    await insertRows(transaction, 'annotator_progress', batch, ['item_id', 'annotator_user_id']);
     const last = new Map(batch.map((entry) => [entry.item_id, entry]));
     for (const { item_id, annotator_user_id, annotation_state } of last.values()) {
       await transaction
@@ -408,8 +391,7 @@ export async function addItems(
   let added = 0;
   for (let start = 0; start < items.length; start += itemsPerStep) {
     const chunk = items.slice(start, start + itemsPerStep);
-    const calls = callItems.slice(start, start + itemsPerStep).map((item) => callRowOf(item, project_id));
-    await insertRows(transaction, 'calls', calls, ['project_id', 'id']);
+    await insertCalls(transaction, callItems.slice(start, start + itemsPerStep), project_id);
     const rows = chunk.map((item, index) => ({
       id: ids[start + index]!,
       project_id,
@@ -458,10 +440,8 @@ async function bringBack(transaction: Transaction, rows: readonly Tables['queue_
   const { project_id = '', queue_id = '', updated_at = '' } = rows[0] ?? {};
   const displayFields = new Map(rows.map(({ call_id, display_fields }) => [call_id, display_fields]));
   const removed = await inChunks([...displayFields.keys()], (ids) =>
-    transaction
-      .selectFrom('queue_items')
+    selectInProject(transaction, 'queue_items', project_id)
       .select(['id', 'call_id'])
-      .where('project_id', '=', project_id)
       .where('queue_id', '=', queue_id)
       .where('deleted_at', 'is not', null)
       .where('call_id', 'in', ids)
@@ -474,14 +454,22 @@ async function bringBack(transaction: Transaction, rows: readonly Tables['queue_
   return removed.length;
 }
 
-function callRowOf(item: NewItem, project_id: string) {
-  const key = {
-    project_id,
-    id: item.call_id,
-    op_name: item.call_op_name,
-    trace_id: item.call_trace_id,
-    started_at: item.call_started_at,
-    ended_at: item.call_ended_at ?? null,
-  };
-  return toCallRow(key, item.call);
+/** Stores the calls of items. A call that is stored already is not changed. */
+async function insertCalls(transaction: Transaction, items: readonly NewItem[], project_id: string): Promise<void> {
+  for (const batch of inBatches(items, itemsPerStep)) {
+    const calls = batch.map((item) =>
+      toCallRow(
+        {
+          project_id,
+          id: item.call_id,
+          op_name: item.call_op_name,
+          trace_id: item.call_trace_id,
+          started_at: item.call_started_at,
+          ended_at: item.call_ended_at ?? null,
+        },
+        item.call,
+      ),
+    );
+    await insertRows(transaction, 'calls', calls, ['project_id', 'id']);
+  }
 }

@@ -1,5 +1,6 @@
 import { objectReference } from '../../contract/references.ts';
 import type { Transaction } from '../storage/database.ts';
+import { selectInProject } from '../storage/in-chunks.ts';
 import type { VersionId } from '../storage/object-versions.ts';
 
 /** The queues and objects of one project. */
@@ -25,17 +26,13 @@ export async function listContents(transaction: Transaction, projectId: string |
 }
 
 async function listQueues(transaction: Transaction, projectId: string) {
-  const counts = await transaction
-    .selectFrom('queue_items')
+  const counts = await selectInProject(transaction, 'queue_items', projectId)
     .select(({ fn }) => ['queue_id', 'annotation_state', fn.countAll<number>().as('items')])
-    .where('project_id', '=', projectId)
     .where('deleted_at', 'is', null)
     .groupBy(['queue_id', 'annotation_state'])
     .execute();
-  const queues = await transaction
-    .selectFrom('queues')
+  const queues = await selectInProject(transaction, 'queues', projectId)
     .select(['id', 'name'])
-    .where('project_id', '=', projectId)
     .where('deleted_at', 'is', null)
     .orderBy('id')
     .execute();
@@ -56,10 +53,8 @@ export interface ListedObject {
 }
 
 async function listObjects(transaction: Transaction, projectId: string) {
-  const rows = await transaction
-    .selectFrom('objects')
+  const rows = await selectInProject(transaction, 'objects', projectId)
     .select(['object_id', 'kind', 'base_object_class', 'digest', 'version_index', 'created_at'])
-    .where('project_id', '=', projectId)
     .orderBy('object_id')
     .orderBy('version_index')
     .execute();

@@ -1,12 +1,12 @@
 import { type SelectQueryBuilder, sql } from 'kysely';
-import { appendTo } from '../../core/append-to.ts';
+import { groupBy } from '../../core/append-to.ts';
 import { inBatchesBySize } from '../../core/in-batches.ts';
 import { parseStoredJson } from '../../core/json/exact-number.ts';
 import { ownMember } from '../../core/json/member-at.ts';
 import { jsonColumns } from '../storage/call-rows.ts';
 import type { Database } from '../storage/database.ts';
 import type { Tables } from '../storage/database-tables.ts';
-import { inChunks, selectByIds } from '../storage/in-chunks.ts';
+import { inChunks, selectByIds, selectInProject } from '../storage/in-chunks.ts';
 import { withMarks } from '../storage/object-versions.ts';
 import { selectPlaces } from '../storage/row-tables.ts';
 
@@ -100,13 +100,12 @@ export function readerOf(database: Database, project_id: string) {
     async count(): Promise<Record<ContentKind | 'early ends' | 'runs', number>> {
       const countRows = (table: (typeof countedTables)[ContentKind] | 'early_call_ends' | 'evaluation_jobs') =>
         database.read(async (transaction) => {
-          let rows = transaction
-            .selectFrom(table)
-            .select(({ fn }) => fn.countAll<number>().as('count'))
-            .where('project_id', '=', project_id);
+          let rows = selectInProject(transaction, table, project_id).select(({ fn }) =>
+            fn.countAll<number>().as('count'),
+          );
           if (table === 'queues' || table === 'queue_items') rows = rows.where(sql<boolean>`deleted_at is null`);
           if (table === 'queue_items') {
-            const kept = transaction.selectFrom('queues').select('id').where('project_id', '=', project_id);
+            const kept = selectInProject(transaction, 'queues', project_id).select('id');
             rows = rows.where(sql<boolean>`queue_id in (${kept.where('deleted_at', 'is', null)})`);
           }
           // PostgreSQL's driver returns counts as strings.
@@ -123,7 +122,7 @@ export function readerOf(database: Database, project_id: string) {
     /** Yields the digests of the files. */
     async *files(): AsyncGenerator<string, void, undefined> {
       const pages = inOrder<{ digest: string }>(['digest'], (transaction) =>
-        transaction.selectFrom('files').select('digest').where('project_id', '=', project_id),
+        selectInProject(transaction, 'files', project_id).select('digest'),
       );
       for await (const page of pages) yield* page.map(({ digest }) => digest);
     },
@@ -131,10 +130,8 @@ export function readerOf(database: Database, project_id: string) {
     /** Reads the bytes of a file. */
     async file(digest: string): Promise<Blob> {
       const chunks = await database.read((transaction) =>
-        transaction
-          .selectFrom('file_chunks')
+        selectInProject(transaction, 'file_chunks', project_id)
           .select('bytes')
-          .where('project_id', '=', project_id)
           .where('digest', '=', digest)
           .orderBy('chunk_index')
           .execute(),
@@ -145,7 +142,7 @@ export function readerOf(database: Database, project_id: string) {
     /** Yields the lists of rows. */
     async *tables(): AsyncGenerator<StoredTable, void, undefined> {
       const pages = inOrder<StoredTable>(['digest'], (transaction) =>
-        transaction.selectFrom('row_tables').select(['digest', 'row_count']).where('project_id', '=', project_id),
+        selectInProject(transaction, 'row_tables', project_id).select(['digest', 'row_count']),
       );
       for await (const page of pages) yield* page;
     },
@@ -161,10 +158,8 @@ export function readerOf(database: Database, project_id: string) {
           const digests = batch.map(({ row_digest }) => row_digest);
           const found = await inChunks(digests, (chunk) =>
             database.read((transaction) =>
-              transaction
-                .selectFrom('row_contents')
+              selectInProject(transaction, 'row_contents', project_id)
                 .select(['digest', 'content'])
-                .where('project_id', '=', project_id)
                 .where('digest', 'in', chunk)
                 .execute(),
             ),
@@ -181,17 +176,14 @@ export function readerOf(database: Database, project_id: string) {
      */
     async versions(): Promise<Omit<StoredVersion, 'val'>[]> {
       const stored = await database.read((transaction) =>
-        transaction
-          .selectFrom('objects')
+        selectInProject(transaction, 'objects', project_id)
           .select(['object_id', 'digest', 'version_index'])
-          .where('project_id', '=', project_id)
           .orderBy('created_at')
           .orderBy('object_id')
           .orderBy('version_index')
           .execute(),
       );
-      const versionsOf = new Map<string, typeof stored>();
-      for (const version of stored) appendTo(versionsOf, version.object_id, version);
+      const versionsOf = groupBy(stored, ({ object_id }) => object_id);
       for (const versions of versionsOf.values()) versions.sort((a, b) => b.version_index - a.version_index);
       return stored.map(({ object_id }) => versionsOf.get(object_id)!.pop()!);
     },
@@ -199,10 +191,8 @@ export function readerOf(database: Database, project_id: string) {
     /** Reads a version of an object; undefined if it was deleted meanwhile. */
     async version({ object_id, digest }: Pick<StoredVersion, 'object_id' | 'digest'>): Promise<unknown> {
       const row = await database.read((transaction) =>
-        transaction
-          .selectFrom('objects')
+        selectInProject(transaction, 'objects', project_id)
           .select(['content', 'base_object_class', 'leaf_object_class'])
-          .where('project_id', '=', project_id)
           .where('object_id', '=', object_id)
           .where('digest', '=', digest)
           .executeTakeFirst(),
@@ -213,7 +203,7 @@ export function readerOf(database: Database, project_id: string) {
     /** Yields the recorded calls by their ids. */
     async *calls(): AsyncGenerator<StoredCall[], void, undefined> {
       const keys = inOrder<{ id: string; memory_bytes: number }>(['id'], (transaction) =>
-        transaction.selectFrom('calls').select(['id', 'memory_bytes']).where('project_id', '=', project_id),
+        selectInProject(transaction, 'calls', project_id).select(['id', 'memory_bytes']),
       );
       for await (const page of keys) {
         for (const batch of inBatchesBySize(page, bytesPerRead, ({ memory_bytes }) => memory_bytes)) {
@@ -229,10 +219,8 @@ export function readerOf(database: Database, project_id: string) {
     /** Lists the queues, the oldest first. */
     queues(): Promise<(Omit<Tables['queues'], 'scorer_refs'> & { scorer_refs: string[] })[]> {
       return database.read(async (transaction) => {
-        const rows = await transaction
-          .selectFrom('queues')
+        const rows = await selectInProject(transaction, 'queues', project_id)
           .selectAll()
-          .where('project_id', '=', project_id)
           .where('deleted_at', 'is', null)
           .orderBy('created_at')
           .orderBy('id')
@@ -246,10 +234,8 @@ export function readerOf(database: Database, project_id: string) {
       const pages = inOrder<
         Omit<StoredItem, 'display_fields' | 'progress'> & { created_at: string; display_fields: string }
       >(['created_at', 'id'], (transaction) =>
-        transaction
-          .selectFrom('queue_items')
+        selectInProject(transaction, 'queue_items', project_id)
           .select(['created_at', 'id', 'call_id', 'annotation_state', 'annotator_user_id', 'display_fields'])
-          .where('project_id', '=', project_id)
           .where('queue_id', '=', queue_id)
           .where('deleted_at', 'is', null),
       );
@@ -263,8 +249,7 @@ export function readerOf(database: Database, project_id: string) {
             .orderBy('updated_at')
             .execute(),
         );
-        const progress = new Map<string, typeof rows>();
-        for (const row of rows) appendTo(progress, row.item_id, row);
+        const progress = groupBy(rows, ({ item_id }) => item_id);
         yield page.map((item) => ({
           ...item,
           display_fields: JSON.parse(item.display_fields),
@@ -277,20 +262,13 @@ export function readerOf(database: Database, project_id: string) {
     async annotators(): Promise<string[]> {
       const [feedback, progress] = await Promise.all([
         database.read((transaction) =>
-          transaction
-            .selectFrom('feedback')
-            .select('wb_user_id as user')
-            .distinct()
-            .where('project_id', '=', project_id)
-            .execute(),
+          selectInProject(transaction, 'feedback', project_id).select('wb_user_id as user').distinct().execute(),
         ),
         database.read((transaction) =>
-          transaction
-            .selectFrom('annotator_progress')
-            .innerJoin('queue_items', 'queue_items.id', 'annotator_progress.item_id')
+          selectInProject(transaction, 'queue_items', project_id)
+            .innerJoin('annotator_progress', 'item_id', 'queue_items.id')
             .select('annotator_progress.annotator_user_id as user')
             .distinct()
-            .where('project_id', '=', project_id)
             .execute(),
         ),
       ]);
@@ -301,21 +279,19 @@ export function readerOf(database: Database, project_id: string) {
     async *feedback(): AsyncGenerator<StoredJudgement[], void, undefined> {
       type Key = Pick<Tables['feedback'], 'weave_ref' | 'created_at' | 'id' | 'wb_user_id' | 'memory_bytes'>;
       const keys = inOrder<Key>(['weave_ref', 'created_at', 'id', 'wb_user_id'], (transaction) =>
-        transaction
-          .selectFrom('feedback')
-          .select(['weave_ref', 'created_at', 'id', 'wb_user_id', 'memory_bytes'])
-          .where('project_id', '=', project_id),
+        selectInProject(transaction, 'feedback', project_id).select([
+          'weave_ref',
+          'created_at',
+          'id',
+          'wb_user_id',
+          'memory_bytes',
+        ]),
       );
       for await (const page of keys) {
         for (const batch of inBatchesBySize(page, bytesPerRead, ({ memory_bytes }) => memory_bytes)) {
           const ids = batch.map(({ id }) => id);
           const rows = await database.read((transaction) =>
-            transaction
-              .selectFrom('feedback')
-              .selectAll()
-              .where('project_id', '=', project_id)
-              .where('id', 'in', ids)
-              .execute(),
+            selectInProject(transaction, 'feedback', project_id).selectAll().where('id', 'in', ids).execute(),
           );
           const found = new Map(rows.map((row) => [`${row.id}\n${row.wb_user_id}`, row]));
           yield batch.flatMap(({ id, wb_user_id }) => {
@@ -329,7 +305,7 @@ export function readerOf(database: Database, project_id: string) {
     /** Lists the prices of models. */
     prices(): Promise<Tables['costs'][]> {
       return database.read((transaction) =>
-        transaction.selectFrom('costs').selectAll().where('project_id', '=', project_id).orderBy('id').execute(),
+        selectInProject(transaction, 'costs', project_id).selectAll().orderBy('id').execute(),
       );
     },
   };

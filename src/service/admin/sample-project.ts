@@ -1,5 +1,6 @@
 import * as z from 'zod';
 import type { Database, Transaction } from '../storage/database.ts';
+import { selectInProject } from '../storage/in-chunks.ts';
 import { objectClasses, prepareObject, putVersion, type VersionId } from '../storage/object-versions.ts';
 import { addItems, ensureQueue, itemLine } from './import-items.ts';
 import sampleJson from './sample-project.json' with { type: 'json' };
@@ -16,10 +17,8 @@ const sampleSchema = z.object({ field: sampleObject, objects: z.array(sampleObje
 /** Creates the sample project if it is missing: a queue with a field, a dataset, two scorers and a prompt. */
 export async function ensureSampleProject(database: Database): Promise<void> {
   const queue = await database.read((transaction) =>
-    transaction
-      .selectFrom('queues')
+    selectInProject(transaction, 'queues', target.projectId)
       .select('id')
-      .where('project_id', '=', target.projectId)
       .where('id', '=', target.queueId)
       .executeTakeFirst(),
   );

@@ -207,8 +207,10 @@ async function* collectParts(
   return undefined;
 }
 
+/** Writes values as lines of JSON, without the characters that readers of lines may take for the end of a line. */
 async function* jsonLines(values: AsyncIterable<unknown> | Iterable<unknown>): AsyncGenerator<string, void, undefined> {
-  for await (const value of values) yield `${jsonLine(value)}\n`;
+  const escaped = (sign: string): string => `\\u${sign.charCodeAt(0).toString(16).padStart(4, '0')}`;
+  for await (const value of values) yield `${jsonText(value).replaceAll(/[\u0085\u2028\u2029]/g, escaped)}\n`;
 }
 
 /** Writes a result as JSON; the entries of its lists are parts. */
@@ -238,20 +240,9 @@ function jsonText(value: unknown): string {
   try {
     return exactJson(value);
   } catch (error) {
-    throw error instanceof RangeError ? responseTooLarge() : error;
+    if (!(error instanceof RangeError)) throw error;
+    throw new Refusal(413, 'The response would be too large: ask for less at once');
   }
-}
-
-/** Returns a value as JSON without the characters that readers of lines may take for the end of a line. */
-function jsonLine(value: unknown): string {
-  return jsonText(value).replaceAll(
-    /[\u0085\u2028\u2029]/g,
-    (sign) => `\\u${sign.charCodeAt(0).toString(16).padStart(4, '0')}`,
-  );
-}
-
-function responseTooLarge(): Refusal {
-  return new Refusal(413, 'The response would be too large: ask for less at once');
 }
 
 /** Maximum number of faults that a response lists. */

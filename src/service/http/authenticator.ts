@@ -39,7 +39,7 @@ export function createAuthenticator(
     const { name, secret } = credentialsOf(scheme, credentials);
     const find = (): Promise<AuthenticatedAccount | undefined> =>
       boardKeyHash !== undefined && hashSecret(secret) === boardKeyHash
-        ? findNamedAccount(database, name)
+        ? database.read((transaction) => grantsWhere(transaction, 'name', name)).then(accountFrom)
         : findAccount(database, own, secret);
     const account = isScheme ? await find() : undefined;
     if (account === undefined) throw new Refusal(401, '401 Error', { headers });
@@ -63,10 +63,6 @@ async function findAccount(
     return byToken.length > 0 ? byToken : grantsWhere(transaction, 'password_hash', hash);
   });
   return accountFrom(rows);
-}
-
-async function findNamedAccount(database: Database, name: string): Promise<AuthenticatedAccount | undefined> {
-  return accountFrom(await database.read((transaction) => grantsWhere(transaction, 'name', name)));
 }
 
 type GrantRow = { name: string; project_id: string | null };

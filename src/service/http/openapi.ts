@@ -67,7 +67,7 @@ export function openApiDocument(): OpenApiDocument {
         Forbidden: { description: 'The account may not see the project, or there is none.' },
         Invalid: {
           description: 'The input is invalid; detail lists the faults.',
-          content: json(schemaOf(validationErrorBody)),
+          content: { 'application/json': { schema: schemaOf(validationErrorBody) } },
         },
       },
     },
@@ -145,8 +145,4 @@ function simplified(schema: object): Schema {
     (key === 'maximum' && value === Number.MAX_SAFE_INTEGER) ||
     (key === 'minimum' && value === Number.MIN_SAFE_INTEGER);
   return JSON.parse(JSON.stringify(schema, (key, value) => (isPlaceholder(key, value) ? undefined : value)));
-}
-
-function json(schema: Schema): Schema {
-  return { 'application/json': { schema } };
 }

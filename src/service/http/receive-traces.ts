@@ -121,9 +121,11 @@ async function readCalls(
   await budget.parse(bytes.length);
   try {
     const groups: SpanGroup[] = isJson ? readOtlpJson(await parseBody(bytes, budget)) : decodeTraces(bytes, charge);
+    const { projects } = account;
+    const onlyProject = projects !== 'all' && projects.length === 1 ? projects[0] : undefined;
     for (const { resource: given, spans } of groups) {
       const resource = readSpanResource(given, parseJson);
-      const project = header ?? projectOfResource(resource) ?? onlyProjectOf(account);
+      const project = header ?? projectOfResource(resource) ?? onlyProject;
       const groupRefusal = refusalOf(project, account);
       refusal ??= groupRefusal;
       for (const span of spans) {
@@ -147,11 +149,6 @@ async function readCalls(
   }
   if (refusal && calls.length === 0) throw refusal;
   return { calls, rejected };
-}
-
-/** Returns the project of an account that may see one only. */
-function onlyProjectOf({ projects }: AuthenticatedAccount): string | undefined {
-  return projects !== 'all' && projects.length === 1 ? projects[0] : undefined;
 }
 
 /** Returns the refusal of spans of a project; undefined if the account may record them. */

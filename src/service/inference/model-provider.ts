@@ -116,7 +116,9 @@ export class ModelProvider {
     const timeoutMs =
       typeof timeout === 'number' && timeout > 0 ? Math.ceil(Math.min(timeout * 1000, longestTimerMs)) : undefined;
     const deadline = timeoutMs === undefined ? undefined : AbortSignal.timeout(timeoutMs);
-    const headers = { ...forwardedHeaders(extra_headers ?? {}), 'Content-Type': 'application/json' };
+    const allowed = Object.entries(extra_headers ?? {}).filter(([name]) => !refusedHeaders.test(name));
+    const forwarded = Object.fromEntries(allowed.map(([name, value]) => [name, String(value)]));
+    const headers = { ...forwarded, 'Content-Type': 'application/json' };
     const body = exactJson({ ...rest, ...(messages && { messages }) });
     await this.#forward(path, { method: 'POST', headers, body }, response, deadline);
   }
@@ -179,11 +181,6 @@ export class ModelProvider {
     // A failure destroys the response, which is the only way to tell the client that it is incomplete.
     await pipeline([received.body, this.#redactor.redactStream(), response]).catch(() => {});
   }
-}
-
-function forwardedHeaders(extra: Record<string, unknown>): Record<string, string> {
-  const allowed = Object.entries(extra).filter(([name]) => !refusedHeaders.test(name));
-  return Object.fromEntries(allowed.map(([name, value]) => [name, String(value)]));
 }
 
 function failure(status: number, type: string, message: string): Refusal {

@@ -1,7 +1,7 @@
 import type { CompletedCall, EndedCall, RecordedCall, StartedCall } from '../../contract/calls.ts';
 import type { BodyOf } from '../../contract/endpoints.ts';
 import { callReference } from '../../contract/references.ts';
-import { appendTo } from '../../core/append-to.ts';
+import { groupBy } from '../../core/append-to.ts';
 import { Refusal } from '../../core/http/refusal.ts';
 import { inBatches, inBatchesBySize } from '../../core/in-batches.ts';
 import { exactJson } from '../../core/json/exact-number.ts';
@@ -17,7 +17,7 @@ import { deleteJobs } from '../storage/evaluation-jobs.ts';
 import { totalMemoryOf } from '../storage/memory-bytes.ts';
 import { isStorableText } from '../storage/storable-text.ts';
 import { createCostAdder } from './costs.ts';
-import { type FeedbackKey, findFeedbackOf, readFeedbackByKeys } from './feedback.ts';
+import { findFeedbackOf, readFeedbackByKeys } from './feedback.ts';
 import { inTransaction, type OperationHandler } from './operation.ts';
 import { warnOfIds } from './warn-of-ids.ts';
 
@@ -65,10 +65,8 @@ async function* withFeedback(
   budget: RequestBudget,
 ): AsyncGenerator<RecordedCall, void, undefined> {
   const references = calls.map(({ id }) => callReference(project_id, id));
-  const keysByReference = new Map<string, FeedbackKey[]>();
-  for (const key of await findFeedbackOf(database, project_id, references)) {
-    appendTo(keysByReference, key.weave_ref, key);
-  }
+  const found = await findFeedbackOf(database, project_id, references);
+  const keysByReference = groupBy(found, ({ weave_ref }) => weave_ref);
   const entries = calls.map((call, index) => ({ call, keys: keysByReference.get(references[index]!) ?? [] }));
   for (const batch of inBatchesBySize(entries, maxFeedbackBytes, ({ keys }) => totalMemoryOf(keys))) {
     const keys = batch.flatMap((entry) => entry.keys);

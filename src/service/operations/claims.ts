@@ -8,7 +8,7 @@ import { accountsOfProject } from '../admin/accounts.ts';
 import { databaseTime } from '../storage/claim-rows.ts';
 import type { Transaction } from '../storage/database.ts';
 import type { Tables } from '../storage/database-tables.ts';
-import { inChunks } from '../storage/in-chunks.ts';
+import { inChunks, selectInProject } from '../storage/in-chunks.ts';
 import { isFinishedBy } from '../storage/queue-rows.ts';
 import { inTransaction, type OperationHandler } from './operation.ts';
 import { findItemPage } from './queue-items.ts';
@@ -46,8 +46,13 @@ export const claimQueueItems: OperationHandler<'claimQueueItems'> = async (
   return database.writeInTurn(async (transaction) => {
     const claimant = await claimantOf(transaction, path.queue_id, body, account);
     const released = body.release?.length ? await releaseItems(transaction, body.release, claimant) : undefined;
-    const own = await ownClaims(transaction, claimant);
-    const isLive = ({ held_until }: OwnClaim): boolean => held_until > claimant.now.toISOString();
+    const own = await claimsInQueue(transaction, claimant)
+      .select(['item_id', 'held_until'])
+      .where('account', '=', account)
+      .where('annotator_kind', '=', claimant.kind)
+      .where('annotator', '=', claimant.annotator)
+      .execute();
+    const isLive = ({ held_until }: { held_until: string }): boolean => held_until > claimant.now.toISOString();
     const held = own.filter(isLive);
     const kept = body.prolong ? held.map(({ item_id }) => item_id) : [];
     if (body.prolong) {
@@ -150,23 +155,9 @@ async function releaseItems(
   return deleted.reduce((sum, { numDeletedRows }) => sum + Number(numDeletedRows), 0);
 }
 
-type OwnClaim = Pick<Tables['item_claims'], 'item_id' | 'held_until'>;
-
-/** Returns the claims of an annotator in a queue, with those that have ended. */
-function ownClaims(transaction: Transaction, claimant: Claimant): Promise<OwnClaim[]> {
-  return claimsInQueue(transaction, claimant)
-    .select(['item_id', 'held_until'])
-    .where('account', '=', claimant.account)
-    .where('annotator_kind', '=', claimant.kind)
-    .where('annotator', '=', claimant.annotator)
-    .execute();
-}
-
 function claimsInQueue(transaction: Transaction, { project_id, queue_id }: Claimant) {
-  return transaction
-    .selectFrom('item_claims')
-    .innerJoin('queue_items', 'queue_items.id', 'item_claims.item_id')
-    .where('project_id', '=', project_id)
+  return selectInProject(transaction, 'queue_items', project_id)
+    .innerJoin('item_claims', 'item_id', 'queue_items.id')
     .where('queue_id', '=', queue_id)
     .where('deleted_at', 'is', null);
 }

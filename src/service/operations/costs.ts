@@ -10,7 +10,7 @@ import type { RequestBudget } from '../request-budget.ts';
 import type { Database } from '../storage/database.ts';
 import type { Tables } from '../storage/database-tables.ts';
 import { newIds } from '../storage/ids.ts';
-import { deleteByIds } from '../storage/in-chunks.ts';
+import { deleteByIds, selectInProject } from '../storage/in-chunks.ts';
 import { latestFirst, priceAt } from '../storage/model-prices.ts';
 import { inTransaction, type OperationHandler } from './operation.ts';
 import { pickMembers } from './pick-members.ts';
@@ -76,7 +76,7 @@ const bytesPerPrice = 1000;
 
 async function readPrices(database: Database, project_id: string, budget: RequestBudget): Promise<Tables['costs'][]> {
   const prices = await database.read((transaction) =>
-    transaction.selectFrom('costs').selectAll().where('project_id', '=', project_id).orderBy('id').execute(),
+    selectInProject(transaction, 'costs', project_id).selectAll().orderBy('id').execute(),
   );
   budget.hold(prices.length * bytesPerPrice, 'delete prices that no longer apply');
   return prices;

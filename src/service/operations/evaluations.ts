@@ -185,7 +185,9 @@ export const resumeEvaluation: OperationHandler<'resumeEvaluation'> = async (inp
   const run = await requireEndedRun(database, project_id, call_id, input.budget);
   const { kind, table_digest, scorer_refs } = objectOrEmpty(attributesOf(run).scoring);
   if (typeof table_digest === 'string') {
-    const callIds = await readSourceIds(database, { project_id, table_digest });
+    const table = { project_id, table_digest };
+    const rows = await database.read((transaction) => selectRows(transaction, table).orderBy('row_index').execute());
+    const callIds = rows.map(({ content }) => (JSON.parse(content) as { call_id: string }).call_id);
     const source = { run, kind: kind === 'calls' ? ('calls' as const) : ('trials' as const) };
     return startScoring(
       { ...source, callIds, scorer_refs: Array.isArray(scorer_refs) ? scorer_refs : [] },
@@ -253,15 +255,6 @@ async function sourcesOfTrials(
   for (const { id, rowDigest } of earlier) appendTo(byRow, rowDigest, id);
   const digests = (await rowDigestsOf(transaction, table)) ?? [];
   return Array.from({ length: rowCount * trials }, (_, trial) => byRow.get(digests[trial % rowCount]!)?.shift());
-}
-
-/** Reads the ids that {@link putSource} has stored. */
-async function readSourceIds(
-  database: Database,
-  table: { project_id: string; table_digest: string },
-): Promise<string[]> {
-  const rows = await database.read((transaction) => selectRows(transaction, table).orderBy('row_index').execute());
-  return rows.map(({ content }) => (JSON.parse(content) as { call_id: string }).call_id);
 }
 
 /** Requests to models that trying a scorer may take. */

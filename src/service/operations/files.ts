@@ -1,5 +1,7 @@
 import { Refusal } from '../../core/http/refusal.ts';
 import type { Database } from '../storage/database.ts';
+import { selectInProject } from '../storage/in-chunks.ts';
+import { insertRows } from '../storage/insert-rows.ts';
 import type { OperationHandler } from './operation.ts';
 
 /**
@@ -10,12 +12,7 @@ export const createFile: OperationHandler<'createFile'> = async ({ body, account
   const { digest, sizeBytes: size_bytes } = file;
   await database.write(async (transaction) => {
     const row = { project_id, digest, size_bytes, created_at: new Date().toISOString(), created_by: account };
-    const { numInsertedOrUpdatedRows } = await transaction
-      .insertInto('files')
-      .values(row)
-      .onConflict((conflict) => conflict.columns(['project_id', 'digest']).doNothing())
-      .executeTakeFirstOrThrow();
-    if (Number(numInsertedOrUpdatedRows) === 0) return;
+    if ((await insertRows(transaction, 'files', [row], ['project_id', 'digest'])) === 0) return;
     let chunk_index = 0;
     for await (const bytes of file.chunks()) {
       await transaction.insertInto('file_chunks').values({ project_id, digest, chunk_index, bytes }).execute();
@@ -31,10 +28,8 @@ export const createFile: OperationHandler<'createFile'> = async ({ body, account
  */
 export const readFile: OperationHandler<'readFile'> = async ({ body: { project_id, digest } }, { database }) => {
   const file = await database.read((transaction) =>
-    transaction
-      .selectFrom('files')
+    selectInProject(transaction, 'files', project_id)
       .select('size_bytes')
-      .where('project_id', '=', project_id)
       .where('digest', '=', digest)
       .executeTakeFirst(),
   );
@@ -51,10 +46,8 @@ async function* readChunks(
 ): AsyncGenerator<Uint8Array> {
   for (let index = 0; ; index += 1) {
     const chunk = await database.read((transaction) =>
-      transaction
-        .selectFrom('file_chunks')
+      selectInProject(transaction, 'file_chunks', project_id)
         .select('bytes')
-        .where('project_id', '=', project_id)
         .where('digest', '=', digest)
         .where('chunk_index', '=', index)
         .executeTakeFirst(),

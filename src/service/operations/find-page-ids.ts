@@ -1,6 +1,6 @@
 import { type RawBuilder, type SelectQueryBuilder, type SqlBool, sql } from 'kysely';
 import { sortFields } from '../../contract/queue-items.ts';
-import { appendTo } from '../../core/append-to.ts';
+import { groupBy } from '../../core/append-to.ts';
 import type { Database, Transaction } from '../storage/database.ts';
 import type { Tables } from '../storage/database-tables.ts';
 import type { OrderKey } from '../storage/total-order.ts';
@@ -98,7 +98,9 @@ async function findPart(part: Page, order: Order, context: PageContext): Promise
     .select(({ fn }) => [fn.min('value').as('least'), fn.max('value').as('greatest')])
     .executeTakeFirstOrThrow();
   const [first, last] = key.direction === 'asc' ? [least, greatest] : [greatest, least];
-  const hasManyOf = (bound: Value) => hasMany(items.where(is('=', bound)), context);
+  const { maxSorted } = context;
+  const hasManyOf = async (bound: Value) =>
+    (await countItems(items.where(is('=', bound)).limit(maxSorted + 1), context)) > maxSorted;
   const hasManyFirst = await hasManyOf(first);
   const hasManyLast = first === last ? hasManyFirst : await hasManyOf(last);
   const group = (bound: Value) => ({ condition: is('=', bound), find: findPart, keys: rest });
@@ -170,8 +172,7 @@ async function numberRows(groups: Group[], items: Items, order: Order, context: 
   for (const group of groups) {
     const { rows, indexed, precedingCount } = group;
     const [first, last] = [rows[0]![column], rows.at(-1)![column]];
-    const byValue = new Map<Value, Row[]>();
-    for (const row of rows) appendTo(byValue, row[column], row);
+    const byValue = groupBy(rows, (row) => row[column]);
     const limit = byValue.size > maxCountedValues ? Number.MAX_SAFE_INTEGER : context.maxSorted + 1;
     const sorted = await sortRows(rows, between(group, first, last).limit(limit), order, context);
     if (sorted.total >= limit) counted.push({ ...group, byValue });
@@ -240,10 +241,6 @@ function comparisonBy({ column, direction }: Order[number]) {
 
 function sqlOf(order: Order) {
   return sql.join(order.map(({ column, direction }) => sql`${sql.ref(`queue_items.${column}`)} ${sql.raw(direction)}`));
-}
-
-async function hasMany(items: Items, context: PageContext): Promise<boolean> {
-  return (await countItems(items.limit(context.maxSorted + 1), context)) > context.maxSorted;
 }
 
 async function countItems(items: Items, { transaction }: PageContext): Promise<number> {

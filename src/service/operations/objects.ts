@@ -17,7 +17,7 @@ import { objectOrEmpty } from '../../core/json/json-object.ts';
 import type { RequestBudget } from '../request-budget.ts';
 import type { Database, Transaction } from '../storage/database.ts';
 import type { Tables } from '../storage/database-tables.ts';
-import { inChunks } from '../storage/in-chunks.ts';
+import { inChunks, selectInProject } from '../storage/in-chunks.ts';
 import { memoryBytesOf, totalMemoryOf } from '../storage/memory-bytes.ts';
 import {
   findVersion,
@@ -155,10 +155,8 @@ async function versionNotFound(
   transaction: Transaction,
   { project_id, object_id, digest }: BodyOf<'readObject'>,
 ): Promise<Refusal> {
-  const deleted = await transaction
-    .selectFrom('deleted_versions')
+  const deleted = await selectInProject(transaction, 'deleted_versions', project_id)
     .select('deleted_at')
-    .where('project_id', '=', project_id)
     .where('object_id', '=', object_id)
     .where('digest', '=', digest)
     .executeTakeFirst();
@@ -196,12 +194,10 @@ type FoundVersion = Omit<Tables['objects'], 'content'> & { latest_index: number 
 /** Finds versions of objects as {@link queryObjects} does, without their content. */
 function findVersions(database: Database, body: BodyOf<'queryObjects'>): Promise<FoundVersion[]> {
   return database.read((transaction) => {
-    let versions = transaction
-      .selectFrom('objects')
+    let versions = selectInProject(transaction, 'objects', body.project_id)
       .select(['project_id', 'object_id', 'digest', 'version_index', 'kind', 'base_object_class', 'leaf_object_class'])
       .select(['memory_bytes', 'created_at', 'created_by'])
       .select((eb) => latestIndex(eb).as('latest_index'))
-      .where('project_id', '=', body.project_id)
       .limit(body.limit ?? Number.MAX_SAFE_INTEGER)
       .offset(body.offset ?? 0);
     const { base_object_classes, leaf_object_classes, object_ids, is_op, latest_only } = body.filter ?? {};
@@ -231,10 +227,8 @@ async function* readVersions(
   for (const sized of inBatchesBySize(found, bytesPerRead, ({ memory_bytes }) => memory_bytes)) {
     for (const batch of inBatches(sized, versionsPerRead)) {
       const rows = await database.read((transaction) =>
-        transaction
-          .selectFrom('objects')
+        selectInProject(transaction, 'objects', batch[0]!.project_id)
           .select(['object_id', 'version_index', 'content'])
-          .where('project_id', '=', batch[0]!.project_id)
           .where(({ eb, or }) =>
             or(
               batch.map(({ object_id, version_index }) =>

@@ -18,7 +18,7 @@ import type { RequestBudget } from '../request-budget.ts';
 import { endClaim } from '../storage/claim-rows.ts';
 import type { Database, Transaction } from '../storage/database.ts';
 import type { Tables } from '../storage/database-tables.ts';
-import { inChunks } from '../storage/in-chunks.ts';
+import { inChunks, selectInProject } from '../storage/in-chunks.ts';
 import { findQueue } from '../storage/queue-rows.ts';
 import { totalOrder } from '../storage/total-order.ts';
 import { findFeedbackOf, readFeedbackByKeys } from './feedback.ts';
@@ -166,11 +166,9 @@ export const addQueueItems = inTransaction('addQueueItems', async (transaction, 
   const { project_id, call_ids, display_fields } = body;
   await requireQueueRow(transaction, project_id, path.queue_id);
   const rows = await inChunks(call_ids, (ids) =>
-    transaction
-      .selectFrom('calls')
+    selectInProject(transaction, 'calls', project_id)
       .select(['id as call_id', 'op_name as call_op_name', 'trace_id as call_trace_id'])
       .select(['started_at as call_started_at', 'ended_at as call_ended_at'])
-      .where('project_id', '=', project_id)
       .where('id', 'in', ids)
       .execute(),
   );
@@ -255,11 +253,9 @@ async function setProgress(
   const { item_id } = update;
   const annotation_state = progressStates.find((state) => state === update.annotation_state);
   if (!annotation_state) throw new Refusal(400, `Invalid annotation_state: ${update.annotation_state}`);
-  const item = await transaction
-    .selectFrom('queue_items')
+  const item = await selectInProject(transaction, 'queue_items', project_id)
     .selectAll()
     .where('id', '=', item_id)
-    .where('project_id', '=', project_id)
     .where('queue_id', '=', queue_id)
     .where('deleted_at', 'is', null)
     .executeTakeFirst();

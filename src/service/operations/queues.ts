@@ -6,18 +6,14 @@ import { accountsOfProject } from '../admin/accounts.ts';
 import type { Transaction } from '../storage/database.ts';
 import type { Tables } from '../storage/database-tables.ts';
 import { newIds } from '../storage/ids.ts';
-import { inChunks } from '../storage/in-chunks.ts';
+import { inChunks, selectInProject } from '../storage/in-chunks.ts';
 import { findQueue, isFinishedBy, newQueue, storedMembers } from '../storage/queue-rows.ts';
 import { totalOrder } from '../storage/total-order.ts';
 import { inTransaction } from './operation.ts';
 
 /** Reads queues of a project, by default the newest first. */
 export const queryQueues = inTransaction('queryQueues', async (transaction, { body }) => {
-  let queues = transaction
-    .selectFrom('queues')
-    .selectAll()
-    .where('project_id', '=', body.project_id)
-    .where('deleted_at', 'is', null);
+  let queues = selectInProject(transaction, 'queues', body.project_id).selectAll().where('deleted_at', 'is', null);
   const order = totalOrder(body.sort_by, queueSortFields, { field: 'created_at', direction: 'desc' });
   for (const { column, direction } of order) queues = queues.orderBy(column, direction);
   // Compared here, because the database engines fold the case of different letters.
@@ -149,8 +145,7 @@ async function countItems(
   annotator: string | undefined,
 ): Promise<ResultOf<'queueStats'>['stats']> {
   const counts = await inChunks(queueIds, (ids) =>
-    transaction
-      .selectFrom('queue_items')
+    selectInProject(transaction, 'queue_items', project_id)
       .innerJoin('queues', (join) =>
         join.onRef('queues.project_id', '=', 'queue_items.project_id').onRef('queues.id', '=', 'queue_items.queue_id'),
       )
@@ -181,7 +176,6 @@ async function countItems(
             .as('own'),
         ),
       )
-      .where('queue_items.project_id', '=', project_id)
       .where('queue_id', 'in', ids)
       .where('queue_items.deleted_at', 'is', null)
       .groupBy('queue_id')

@@ -13,9 +13,9 @@ const anyTone = /[\u{1f3fb}-\u{1f3ff}]/gu;
 export async function withEmojiNames(payload: Record<string, unknown>): Promise<Record<string, unknown>> {
   const { emoji } = payload;
   if (typeof emoji !== 'string') return payload;
-  const { default: names } = await import('./emoji-names.json', { with: { type: 'json' } });
+  const { default: signs } = await import('unicode-emoji-json', { with: { type: 'json' } });
   const detoned = emoji.replaceAll(anyTone, '');
-  const name = ownMember(names, detoned) ?? ownMember(names, `${detoned}\ufe0f`);
+  const name = (ownMember(signs, detoned) ?? ownMember(signs, `${detoned}\ufe0f`))?.slug;
   if (name === undefined) return payload;
   const suffixes = [...(emoji.match(anyTone) ?? [])].map((tone) => `_${tones.get(tone)}_skin_tone`);
   return { ...payload, alias: `:${name}${suffixes.join('')}:`, detoned, detoned_alias: `:${name}:` };

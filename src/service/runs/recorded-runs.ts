@@ -7,7 +7,7 @@ import { findCalls } from '../query/find-calls.ts';
 import type { RequestBudget } from '../request-budget.ts';
 import type { Database, Transaction } from '../storage/database.ts';
 import { contentDigest } from '../storage/digest.ts';
-import { inChunks } from '../storage/in-chunks.ts';
+import { inChunks, selectInProject } from '../storage/in-chunks.ts';
 import { prepareVersion, putVersion } from '../storage/object-versions.ts';
 
 /** The operations of the calls that a run consists of. */
@@ -84,10 +84,8 @@ export async function* readTrees(
     calls.map(({ id }) => id),
     (ids) =>
       database.read((transaction) =>
-        transaction
-          .selectFrom('calls')
+        selectInProject(transaction, 'calls', project_id)
           .select(({ fn }) => ['parent_id', fn.sum<number>('memory_bytes').as('bytes')])
-          .where('project_id', '=', project_id)
           .where('parent_id', 'in', ids)
           .groupBy('parent_id')
           .execute(),
@@ -140,10 +138,8 @@ export async function countEndedTrials(
   transaction: Transaction,
   { project_id, call_id }: { project_id: string; call_id: string },
 ): Promise<number> {
-  const { count } = await transaction
-    .selectFrom('calls')
+  const { count } = await selectInProject(transaction, 'calls', project_id)
     .select(({ fn }) => fn.countAll<number>().as('count'))
-    .where('project_id', '=', project_id)
     .where('parent_id', '=', call_id)
     .where('ended_at', 'is not', null)
     .where(({ eb, or }) =>

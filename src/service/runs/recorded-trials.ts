@@ -30,7 +30,9 @@ export function toTrial(
 ): EvaluationTrial {
   const recorded = scoresOf(trial);
   const prediction = findPrediction(trial, children, recorded);
-  const scorers = children.filter((call) => call !== prediction && isScorer(call, recorded));
+  const isScorer = (call: RecordedCall): boolean =>
+    isMarkedScorer(call) || /\.score|scorer/i.test(operationOf(call)) || Object.hasOwn(recorded, operationOf(call));
+  const scorers = children.filter((call) => call !== prediction && isScorer(call));
   const scores = new Map(Object.entries(recorded));
   const errors = new Map<string, string>();
   for (const call of scorers) {
@@ -86,10 +88,6 @@ function findPrediction(
 function isMarkedScorer(call: RecordedCall): boolean {
   const { score } = objectOrEmpty(objectOrEmpty(call.attributes)._weave_eval_meta);
   return attributesOf(call).score === 'true' || Boolean(score);
-}
-
-function isScorer(call: RecordedCall, scores: Members): boolean {
-  return isMarkedScorer(call) || /\.score|scorer/i.test(operationOf(call)) || Object.hasOwn(scores, operationOf(call));
 }
 
 /** Returns the name of the scorer that made a call. */

@@ -7,7 +7,7 @@ import { latencyOf, toCallRow, toJson } from './call-rows.ts';
 import type { Transaction } from './database.ts';
 import type { Tables } from './database-tables.ts';
 import { newIds } from './ids.ts';
-import { deleteByIds, inChunks, selectByIds } from './in-chunks.ts';
+import { deleteByIds, inChunks, selectByIds, selectInProject } from './in-chunks.ts';
 import { insertRows } from './insert-rows.ts';
 import { memoryBytesOf } from './memory-bytes.ts';
 import { endItems } from './queue-rows.ts';
@@ -90,10 +90,8 @@ async function recordEventsOf(
 
 /** Ends a call with the end that arrived before its start, if there is one. Ends may be large, so each is read by itself. */
 async function applyPendingEnd(transaction: Transaction, call: Tables['calls']): Promise<void> {
-  const change = await transaction
-    .selectFrom('early_call_ends')
+  const change = await selectInProject(transaction, 'early_call_ends', call.project_id)
     .selectAll()
-    .where('project_id', '=', call.project_id)
     .where('id', '=', call.id)
     .executeTakeFirst();
   if (change?.ended_at) await endCall(transaction, call, change);
@@ -236,12 +234,7 @@ export async function deleteCallTrees(
 ): Promise<number> {
   const find = (column: 'id' | 'parent_id', values: string[]) =>
     inChunks(values, (chunk) =>
-      transaction
-        .selectFrom('calls')
-        .select('id')
-        .where('project_id', '=', project_id)
-        .where(column, 'in', chunk)
-        .execute(),
+      selectInProject(transaction, 'calls', project_id).select('id').where(column, 'in', chunk).execute(),
     ).then((rows) => rows.map(({ id }) => id));
   const deleted = new Set<string>();
   let found = await find('id', [...ids]);
@@ -249,14 +242,9 @@ export async function deleteCallTrees(
     for (const id of found) deleted.add(id);
     found = (await find('parent_id', found)).filter((id) => !deleted.has(id));
   }
-  await inChunks([...deleted], (chunk) =>
-    transaction
-      .insertInto('deleted_calls')
-      .values(chunk.map((id) => ({ project_id, id })))
-      // The id may be there already: an import can bring a deleted call back.
-      .onConflict((conflict) => conflict.columns(['project_id', 'id']).doNothing())
-      .execute(),
-  );
+  // An id may be there already: an import can bring a deleted call back.
+  const rows = [...deleted].map((id) => ({ project_id, id }));
+  await insertRows(transaction, 'deleted_calls', rows, ['project_id', 'id']);
   await deleteByIds(transaction, 'calls', project_id, [...deleted]);
   return deleted.size;
 }

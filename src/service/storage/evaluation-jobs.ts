@@ -1,7 +1,7 @@
 import { sql } from 'kysely';
 import type { Transaction } from './database.ts';
 import type { Tables } from './database-tables.ts';
-import { inChunks } from './in-chunks.ts';
+import { inChunks, selectInProject } from './in-chunks.ts';
 
 /** A run in progress, and its work. */
 export type EvaluationJob = Tables['evaluation_jobs'];
@@ -67,10 +67,8 @@ export async function takeLease(
     .where('call_id', '=', call_id)
     .where('beat', '=', beat)
     .execute();
-  return transaction
-    .selectFrom('evaluation_jobs')
+  return selectInProject(transaction, 'evaluation_jobs', project_id)
     .selectAll()
-    .where('project_id', '=', project_id)
     .where('call_id', '=', call_id)
     .where('owner', '=', owner)
     .executeTakeFirst();
@@ -109,10 +107,8 @@ export async function findProgress(
   transaction: Transaction,
   { project_id, call_id }: RunKey,
 ): Promise<{ completed: number; total: number } | undefined> {
-  const job = await transaction
-    .selectFrom('evaluation_jobs')
+  const job = await selectInProject(transaction, 'evaluation_jobs', project_id)
     .select(['trial_count', 'next_trial', 'open_trials'])
-    .where('project_id', '=', project_id)
     .where('call_id', '=', call_id)
     .executeTakeFirst();
   return job && { completed: job.next_trial - JSON.parse(job.open_trials).length, total: job.trial_count };

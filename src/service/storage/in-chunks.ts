@@ -21,6 +21,21 @@ export function isPostgres(transaction: Transaction): boolean {
   return transaction.getExecutor().adapter instanceof PostgresAdapter;
 }
 
+/** The tables whose rows belong to projects. */
+type ProjectTable = {
+  [Table in keyof Tables]: 'project_id' extends keyof Tables[Table] ? Table : never;
+}[keyof Tables];
+
+/** Selects the rows of a project in a table. */
+export function selectInProject<Table extends ProjectTable>(
+  transaction: Transaction,
+  table: Table,
+  project_id: string,
+): SelectQueryBuilder<Tables, Table, object> {
+  const rows = transaction.selectFrom(table as 'calls').where(sql.ref(`${table}.project_id`), '=', project_id);
+  return rows as unknown as SelectQueryBuilder<Tables, Table, object>;
+}
+
 /**
  * Selects the rows of a project with some ids. PostgreSQL is made to look up each id: its statistics know too little of a new
  * project, so it would read the whole project for a list of ids.
@@ -40,10 +55,11 @@ export function selectByIds<Table extends 'calls' | 'early_call_ends' | 'deleted
           Tables['deleted_calls']
         >`(select ${sql.ref(table)}.* from ${wanted} cross join lateral (${row}) as ${sql.ref(table)})`.as(ofTable),
       )
-    : transaction
-        .selectFrom(ofTable)
-        .where('project_id', '=', project_id)
-        .where('id', 'in', sql<string>`(select value from json_each(${JSON.stringify(ids)}))`);
+    : selectInProject(transaction, ofTable, project_id).where(
+        'id',
+        'in',
+        sql<string>`(select value from json_each(${JSON.stringify(ids)}))`,
+      );
   return rows as unknown as SelectQueryBuilder<Tables, Table, object>;
 }
 

@@ -4,9 +4,6 @@ import type { Transaction } from './database.ts';
 import { type Tables, tables } from './database-tables.ts';
 import { isPostgres } from './in-chunks.ts';
 
-/** A table of which many rows are inserted at once. */
-type LargeTable = 'calls' | 'queue_items';
-
 /** Keeps a statement below the limits of the engines, and from blocking the event loop. */
 const maxRows = 128;
 const maxChars = 512 * 1024;
@@ -16,7 +13,7 @@ const maxChars = 512 * 1024;
  * @param ignored the columns of a key: a row with a key that is already there is left out.
  * @returns the number of inserted rows.
  */
-export async function insertRows<Table extends LargeTable>(
+export async function insertRows<Table extends keyof Tables>(
   transaction: Transaction,
   table: Table,
   rows: readonly Tables[Table][],
@@ -54,13 +51,13 @@ function* inPowersOfTwo<Entry>(entries: readonly Entry[]): Generator<Entry[]> {
   }
 }
 
-function valuesOfRows(table: LargeTable, count: number): string {
+function valuesOfRows(table: keyof Tables, count: number): string {
   const row = `(${Object.keys(tables[table].columns).fill('?').join(', ')})`;
   return `values ${new Array(count).fill(row).join(', ')}`;
 }
 
 /** PostgreSQL reads a list for each column in a fraction of the time that it takes to read a parameter for each value. */
-function valuesOfArrays(table: LargeTable): string {
+function valuesOfArrays(table: keyof Tables): string {
   const lists = Object.values(tables[table].columns).map(({ type }, index) => `$${index + 1}::${type}[]`);
   return `select * from unnest(${lists.join(', ')})`;
 }

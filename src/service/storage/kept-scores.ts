@@ -1,5 +1,6 @@
 import type { Transaction } from './database.ts';
 import type { Tables } from './database-tables.ts';
+import { selectInProject } from './in-chunks.ts';
 
 /** A score that later runs use again, by the digest of the scorer, the row and the output. */
 export type KeptScore = Tables['kept_scores'];
@@ -22,10 +23,8 @@ export async function findKeptScore(
   transaction: Transaction,
   { project_id, content_digest }: Omit<KeptScore, 'call_id'>,
 ): Promise<string | undefined> {
-  const row = await transaction
-    .selectFrom('kept_scores')
+  const row = await selectInProject(transaction, 'kept_scores', project_id)
     .select('call_id')
-    .where('project_id', '=', project_id)
     .where('content_digest', '=', content_digest)
     .executeTakeFirst();
   return row?.call_id;

@@ -1,7 +1,7 @@
-import { appendTo } from '../../core/append-to.ts';
+import { groupBy } from '../../core/append-to.ts';
 import type { Transaction } from './database.ts';
 import type { Tables } from './database-tables.ts';
-import { inChunks } from './in-chunks.ts';
+import { inChunks, selectInProject } from './in-chunks.ts';
 
 /** The price of one token of a model, in USD. */
 export interface TokenPrice {
@@ -11,8 +11,7 @@ export interface TokenPrice {
 
 /** Returns prices by model, in the order of their dates, the latest first. */
 export function latestFirst(prices: readonly Tables['costs'][]): Map<string, Tables['costs'][]> {
-  const byModel = new Map<string, Tables['costs'][]>();
-  for (const price of prices) appendTo(byModel, price.llm_id, price);
+  const byModel = groupBy(prices, ({ llm_id }) => llm_id);
   for (const ofModel of byModel.values()) ofModel.sort((a, b) => compareTexts(b.effective_date, a.effective_date));
   return byModel;
 }
@@ -36,12 +35,7 @@ export async function readPricesAt(
   timeMs: number,
 ): Promise<Map<string, TokenPrice>> {
   const prices = await inChunks(models, (chunk) =>
-    transaction
-      .selectFrom('costs')
-      .selectAll()
-      .where('project_id', '=', project_id)
-      .where('llm_id', 'in', chunk)
-      .execute(),
+    selectInProject(transaction, 'costs', project_id).selectAll().where('llm_id', 'in', chunk).execute(),
   );
   return new Map(
     [...latestFirst(prices)].map(([model, ofModel]) => {

@@ -8,6 +8,7 @@ import type { RequestBudget } from '../request-budget.ts';
 import type { ProjectFilter, Transaction } from './database.ts';
 import type { Tables } from './database-tables.ts';
 import { contentDigest } from './digest.ts';
+import { selectInProject } from './in-chunks.ts';
 import { memoryBytesOf } from './memory-bytes.ts';
 
 /** Identifies a stored version of an object. */
@@ -114,7 +115,7 @@ export function withMarks(
 
 /** Selects the versions of an object. */
 export function versionsOf(transaction: Transaction, { project_id, object_id }: ObjectKey) {
-  return transaction.selectFrom('objects').where('project_id', '=', project_id).where('object_id', '=', object_id);
+  return selectInProject(transaction, 'objects', project_id).where('object_id', '=', object_id);
 }
 
 /** Returns the row of the version that is named by its digest, `vN` or `latest`; undefined if there is none. */

@@ -4,7 +4,7 @@ import type { Queue } from '../../contract/queues.ts';
 import { millisecondsBetween } from './call-rows.ts';
 import type { Transaction } from './database.ts';
 import type { Tables } from './database-tables.ts';
-import { inChunks } from './in-chunks.ts';
+import { inChunks, selectInProject } from './in-chunks.ts';
 
 /** Returns the row of a queue that is created now. */
 export function newQueue({
@@ -44,10 +44,8 @@ export async function findQueue(
   projectId: string,
   queueId: string,
 ): Promise<Tables['queues'] | undefined> {
-  return transaction
-    .selectFrom('queues')
+  return selectInProject(transaction, 'queues', projectId)
     .selectAll()
-    .where('project_id', '=', projectId)
     .where('id', '=', queueId)
     .where('deleted_at', 'is', null)
     .executeTakeFirst();
@@ -60,13 +58,11 @@ export async function endItems(
   call_ids: readonly string[],
 ): Promise<void> {
   const rows = await inChunks(call_ids, (ids) =>
-    transaction
-      .selectFrom('queue_items')
+    selectInProject(transaction, 'queue_items', project_id)
       .innerJoin('calls', (join) =>
         join.onRef('calls.project_id', '=', 'queue_items.project_id').onRef('calls.id', '=', 'call_id'),
       )
       .select(['queue_items.id', 'started_at', 'ended_at'])
-      .where('queue_items.project_id', '=', project_id)
       .where('call_id', 'in', ids)
       .where('call_ended_at', 'is', null)
       .where('ended_at', 'is not', null)

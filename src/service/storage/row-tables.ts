@@ -4,7 +4,8 @@ import { storedJson } from '../../core/json/exact-number.ts';
 import { Pacer } from '../../core/turns.ts';
 import type { Transaction } from './database.ts';
 import type { Tables } from './database-tables.ts';
-import { inChunks } from './in-chunks.ts';
+import { inChunks, selectInProject } from './in-chunks.ts';
+import { insertRows } from './insert-rows.ts';
 import { memoryBytesOf } from './memory-bytes.ts';
 
 /** JSON, and the memory in bytes that it takes with its value. */
@@ -35,11 +36,7 @@ export async function putRows(
       const content = storedJson(rows[index]);
       return { project_id, digest, memory_bytes: memoryBytesOf(content), content };
     });
-    await transaction
-      .insertInto('row_contents')
-      .values(values)
-      .onConflict((conflict) => conflict.columns(['project_id', 'digest']).doNothing())
-      .execute();
+    await insertRows(transaction, 'row_contents', values, ['project_id', 'digest']);
   }
 }
 
@@ -70,10 +67,8 @@ export async function putTable(
 export async function rowDigestsOf(transaction: Transaction, key: TableKey): Promise<string[] | undefined> {
   const table = await findTable(transaction, key);
   if (!table) return undefined;
-  const rows = await transaction
-    .selectFrom('table_rows')
+  const rows = await selectInProject(transaction, 'table_rows', key.project_id)
     .select('row_digest')
-    .where('project_id', '=', key.project_id)
     .where('table_digest', '=', key.table_digest)
     .orderBy('row_index')
     .execute();
@@ -94,10 +89,8 @@ export async function findTables(
   project_id: string,
   digests: string[],
 ): Promise<{ digest: string; row_count: number }[]> {
-  return transaction
-    .selectFrom('row_tables')
+  return selectInProject(transaction, 'row_tables', project_id)
     .select(['digest', 'row_count'])
-    .where('project_id', '=', project_id)
     .where('digest', 'in', digests)
     .execute();
 }
@@ -111,10 +104,8 @@ export async function findUnknownRow(
   const pacer = new Pacer();
   const found = await inChunks([...digests], async (chunk) => {
     await pacer.pause();
-    return transaction
-      .selectFrom('row_contents')
+    return selectInProject(transaction, 'row_contents', project_id)
       .select('digest')
-      .where('project_id', '=', project_id)
       .where('digest', 'in', chunk)
       .execute();
   });
@@ -124,15 +115,13 @@ export async function findUnknownRow(
 
 /** Returns the rows of a list with their places and sizes, as a query to be narrowed and ordered. */
 export function selectPlaces(transaction: Transaction, { project_id, table_digest }: TableKey) {
-  return transaction
-    .selectFrom('table_rows')
+  return selectInProject(transaction, 'table_rows', project_id)
     .innerJoin('row_contents', (join) =>
       join
         .onRef('row_contents.project_id', '=', 'table_rows.project_id')
         .onRef('row_contents.digest', '=', 'table_rows.row_digest'),
     )
     .select(['row_index', 'row_digest', 'memory_bytes'])
-    .where('table_rows.project_id', '=', project_id)
     .where('table_digest', '=', table_digest);
 }
 
@@ -151,10 +140,8 @@ export async function findRow(
   { edge, name }: PathStep,
 ): Promise<StoredValue | undefined> {
   if (edge === 'id') {
-    return transaction
-      .selectFrom('row_contents')
+    return selectInProject(transaction, 'row_contents', table.project_id)
       .select(['content', 'memory_bytes'])
-      .where('project_id', '=', table.project_id)
       .where('digest', '=', name)
       .executeTakeFirst();
   }

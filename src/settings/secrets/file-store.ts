@@ -1,6 +1,6 @@
 import { closeSync, constants, fstatSync, openSync, readFileSync } from 'node:fs';
 import * as z from 'zod';
-import { HeddleError } from '../../core/errors.ts';
+import { HeddleError, undefinedOnError } from '../../core/errors.ts';
 import { ownMember } from '../../core/json/member-at.ts';
 import { parseStrictJson } from '../../core/json/strict-json.ts';
 import { removePrivateFile, replacePrivateFile } from '../../core/secrets/private-file.ts';
@@ -51,7 +51,9 @@ function readRecords(file: string): Records {
       if (uid !== process.getuid?.()) throw unusable(file, 'belongs to another user');
       if (mode & 0o077) throw unusable(file, `can be accessed by others (mode ${(mode & 0o777).toString(8)})`);
     }
-    const records = parseRecords(readFileSync(descriptor));
+    const bytes = readFileSync(descriptor);
+    // The errors of JSON.parse and zod may quote secrets.
+    const records = undefinedOnError(() => fileShape.parse(parseStrictJson(bytes)));
     if (!records) throw unusable(file, 'was not written by heddle');
     return records;
   } finally {
@@ -66,15 +68,6 @@ function open(file: string): number | undefined {
     const { code } = error as NodeJS.ErrnoException;
     if (code === 'ENOENT') return undefined;
     throw unusable(file, code === 'ELOOP' ? 'is a symbolic link' : `cannot be opened (${code})`, error);
-  }
-}
-
-/** Parses the file, without the errors of JSON.parse and zod, which may quote secrets. */
-function parseRecords(bytes: Uint8Array): Records | undefined {
-  try {
-    return fileShape.parse(parseStrictJson(bytes));
-  } catch {
-    return undefined;
   }
 }
 

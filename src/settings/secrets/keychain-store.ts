@@ -2,7 +2,7 @@ import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { text } from 'node:stream/consumers';
 import { isDeepStrictEqual } from 'node:util';
-import { HeddleError } from '../../core/errors.ts';
+import { HeddleError, undefinedOnError } from '../../core/errors.ts';
 import { ownMember } from '../../core/json/member-at.ts';
 import { defaultKeychainTimeoutsMs } from '../settings.ts';
 import type { KeychainEntries, KeychainReply, KeychainRequest } from './access-keychain.ts';
@@ -70,11 +70,7 @@ async function runHelper(
 
 /** Parses an entry. One that another program wrote counts as empty. */
 function parseRecord(secret: string): SecretRecord {
-  try {
-    return secretRecord.parse(JSON.parse(secret));
-  } catch {
-    return {};
-  }
+  return undefinedOnError(() => secretRecord.parse(JSON.parse(secret))) ?? {};
 }
 
 /** The failure of an access to a keychain that is locked. Writing may unlock it. */

@@ -137,7 +137,7 @@ function addRun(evaluation: Command): void {
     .option('--max-usd <number>', 'end before it costs more, by the stored prices of the models', asNumber)
     .option('--dry-run', 'print what the run would take; store and start nothing')
     .option('--yes', `run without asking, also more than ${maxUnconfirmed} requests to models`);
-  addReportOptions(command, 10);
+  addReportOptions(command);
   explain(command, {
     examples: [
       "heddle evaluation run 'Support answers' --model heddle/echo --prompt 'Answer briefly: {question}' --dry-run",
@@ -151,7 +151,10 @@ function addRun(evaluation: Command): void {
     if (file && name !== undefined)
       throw new UsageError('the file of --config names the evaluation; leave out the argument');
     if (!file && name === undefined) throw new UsageError('the name of an evaluation is needed, or --config FILE');
-    const options: RunOptions = file ? { ...given, ...fileOptions(file), ...optionsGiven(command, given) } : given;
+    const written = Object.fromEntries(
+      Object.entries(given).filter(([option]) => command.getOptionValueSource(option) !== 'default'),
+    );
+    const options: RunOptions = file ? { ...given, ...fileOptions(file), ...written } : given;
     const pairs = pairsToRun(options, file?.pairs);
     const shared = runArguments(options);
     if (pairs.length > 1 && options.baseline !== undefined) {
@@ -200,13 +203,6 @@ function fileOptions({ sample, concurrency, budget, thresholds, baseline, compar
   return Object.fromEntries(Object.entries(options).filter(([, value]) => value !== undefined)) as Partial<RunOptions>;
 }
 
-/** Returns the options that stand on the command line, without those that have their default. */
-function optionsGiven(command: Command, options: RunOptions): Partial<RunOptions> {
-  return Object.fromEntries(
-    Object.entries(options).filter(([option]) => command.getOptionValueSource(option) !== 'default'),
-  );
-}
-
 /** Returns the models and prompts to run: each option replaces all of its kind in the file. */
 function pairsToRun(
   { model, prompt, promptFile, messagesFile }: RunOptions,
@@ -233,7 +229,7 @@ function addResume(evaluation: Command): void {
     .description('ask again only what failed in a run or is missing from it, wait for the end, and print the results')
     .argument('<run>', namedRun)
     .option('--yes', `run without asking, also more than ${maxUnconfirmed} requests to models`);
-  addReportOptions(command, 10);
+  addReportOptions(command);
   explain(command, { examples: ['heddle evaluation resume RUN'], page });
   addSettingFlags(command, runtimeFlags).action(async (run: string, options: ReportOptions & { yes?: true }) => {
     const args = { run_id: run, only: 'errors' };
@@ -508,7 +504,7 @@ function addShow(evaluation: Command): void {
     )
     .option('--wait', 'wait until a running evaluation ends')
     .option('--open', 'show the results in your browser instead, until Ctrl-C');
-  addReportOptions(command, 10);
+  addReportOptions(command);
   explain(command, {
     examples: ['heddle evaluation show RUN --only failed', 'heddle evaluation show RUN --wait'],
     page,
@@ -559,7 +555,7 @@ function addCompare(evaluation: Command): void {
     .argument('[runs...]', 'ids of the runs to compare with it')
     .option('--fail-if-worse', failIfWorseHelp)
     .option('--open', 'show the comparison in your browser instead, until Ctrl-C');
-  addResultOptions(command, 10);
+  addResultOptions(command);
   explain(command, {
     examples: [
       "heddle evaluation compare 'Support answers'",
@@ -746,7 +742,7 @@ function fail(reasons: readonly string[]): void {
   invocation().exitCode = 1;
 }
 
-function addReportOptions(command: Command, rows: number): void {
+function addReportOptions(command: Command): void {
   command
     .option(
       '--min-pass-rate <share>',
@@ -760,12 +756,12 @@ function addReportOptions(command: Command, rows: number): void {
     .option('--compare <run>', 'compare with this run, or the baseline of this name')
     .option('--fail-if-worse', failIfWorseHelp)
     .option('--junit <file>', 'write a JUnit report, with every row');
-  addResultOptions(command, rows);
+  addResultOptions(command);
 }
 
-function addResultOptions(command: Command, rows: number): void {
+function addResultOptions(command: Command): void {
   command
-    .option('--rows <number>', 'maximum number of rows to print', asWholeNumber(0, 99_999), rows)
+    .option('--rows <number>', 'maximum number of rows to print', asWholeNumber(0, 99_999), 10)
     .option('--slice-by <column>', 'add the figures for each value of a column')
     .option('--markdown <file>', 'write a summary in Markdown, such as for a pull request');
   addOutputOptions(command);

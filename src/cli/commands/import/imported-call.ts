@@ -1,3 +1,4 @@
+import { undefinedOnError } from '../../../core/errors.ts';
 import { exactJson, parseKeepingNumbers, plainNumber } from '../../../core/json/exact-number.ts';
 import { isJsonObject, type Members, objectOrEmpty } from '../../../core/json/json-object.ts';
 import { normalizeTimestamp } from '../../../core/timestamps.ts';
@@ -54,11 +55,7 @@ export function parsedCell(value: unknown): unknown {
   if (typeof value !== 'string') return value ?? undefined;
   if (value === '') return undefined;
   if (!/^\s{0,9}[[{"]/.test(value)) return value;
-  try {
-    return parseKeepingNumbers(value);
-  } catch {
-    return value;
-  }
+  return undefinedOnError(() => parseKeepingNumbers(value)) ?? value;
 }
 
 /** Returns a value of a row as text; undefined for an empty one. */

@@ -1,6 +1,7 @@
 import { Readable } from 'node:stream';
 import { parse } from 'csv-parse';
 import type { HeddleError } from '../../../core/errors.ts';
+import { undefinedOnError } from '../../../core/errors.ts';
 import { exactJson, parseKeepingNumbers } from '../../../core/json/exact-number.ts';
 import { InexactNumberError, parseExactJson } from '../../../core/json/json-numbers.ts';
 import { isJsonObject, type Members } from '../../../core/json/json-object.ts';
@@ -64,7 +65,7 @@ export async function* readRows(file: string, options: RowOptions): AsyncGenerat
     let line = 0;
     for await (const json of splitLines(text, file)) {
       line += 1;
-      const value = json.trim() === '' ? undefined : parsedJson(json);
+      const value = json.trim() === '' ? undefined : undefinedOnError(() => parseKeepingNumbers(json));
       yield { line, value: isJsonObject(value) ? withoutWrapper(value) : json };
     }
   }
@@ -134,15 +135,6 @@ function isDocument(start: string): boolean {
   const rest = end === -1 ? '' : start.slice(end).trimStart();
   if (rest === '') return true;
   return !first.trimEnd().endsWith('}') && !rest.startsWith('{');
-}
-
-/** Returns the value of a JSON text; undefined for other text. */
-function parsedJson(text: string): unknown {
-  try {
-    return parseKeepingNumbers(text);
-  } catch {
-    return undefined;
-  }
 }
 
 /** Returns the row inside of an entry of the rows API of Hugging Face. */
@@ -252,7 +244,7 @@ async function* readArray(text: AsyncIterable<string>, file: string): AsyncGener
   let line = 0;
   for await (const json of splitArray(text, file)) {
     line += 1;
-    const value = parsedJson(json);
+    const value = undefinedOnError(() => parseKeepingNumbers(json));
     yield { line, value: isJsonObject(value) ? withoutWrapper(value) : json };
   }
   if (line === 0) throw inputError(`${file} is an empty list: it has no rows.`);

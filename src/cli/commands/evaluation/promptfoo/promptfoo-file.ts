@@ -1,5 +1,6 @@
 import { dirname, extname, resolve } from 'node:path';
 import { parse, stringify } from 'yaml';
+import { undefinedOnError } from '../../../../core/errors.ts';
 import { canonicalJson } from '../../../../core/json/canonical-json.ts';
 import { exactJson, withPlainNumbers } from '../../../../core/json/exact-number.ts';
 import { isJsonObject, type Members, objectOrEmpty } from '../../../../core/json/json-object.ts';
@@ -216,14 +217,9 @@ function promptOf(text: string, names: Set<string>): unknown {
 }
 
 function chatOf(text: string): Members[] | undefined {
-  try {
-    const value: unknown = parse(text);
-    return Array.isArray(value) && value.every((message) => typeof ownMember(message, 'role') === 'string')
-      ? value
-      : undefined;
-  } catch {
-    return undefined;
-  }
+  const value: unknown = undefinedOnError(() => parse(text));
+  const isChat = Array.isArray(value) && value.every((message) => typeof ownMember(message, 'role') === 'string');
+  return isChat ? value : undefined;
 }
 
 /** Returns the variables of each row of a test: lists of values give a row for each. */

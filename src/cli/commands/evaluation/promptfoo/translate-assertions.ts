@@ -1,4 +1,5 @@
 import { parse } from 'yaml';
+import { undefinedOnError } from '../../../../core/errors.ts';
 import { canonicalJson } from '../../../../core/json/canonical-json.ts';
 import { isJsonObject, type Members, objectOrEmpty } from '../../../../core/json/json-object.ts';
 import { compileLinearPattern } from '../../../../core/linear-pattern.ts';
@@ -263,7 +264,7 @@ function scorerOf(
       return patternScorer(textOf(value));
     case 'is-json': {
       if (value === undefined || value === '') return { scorer: () => ({ kind: 'json_valid' }), values: [] };
-      const schema = typeof value === 'string' ? parsed(value) : value;
+      const schema = typeof value === 'string' ? undefinedOnError(() => parse(value)) : value;
       if (!isJsonObject(schema)) throw new NotTaken('its schema is no object');
       return schemaScorer(schema);
     }
@@ -351,12 +352,4 @@ function textsOf(value: unknown): string[] {
 function limitOf(value: unknown): number {
   if (typeof value === 'number' && value > 0) return value;
   throw new NotTaken('it has no threshold above 0');
-}
-
-function parsed(text: string): unknown {
-  try {
-    return parse(text);
-  } catch {
-    return undefined;
-  }
 }
