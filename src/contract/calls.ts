@@ -151,7 +151,7 @@ export const callEndpoints = {
     projects: projectInBody,
     request: queryCallsRequest
       .pick({ project_id: true, filter: true, query: true, limit: true, expand_columns: true })
-      .extend({ include_total_storage_size: z.boolean().nullish().describe('Add the characters of their JSON.') }),
+      .extend({ include_total_storage_size: z.boolean().nullish().describe('Add the bytes of their JSON.') }),
     response: z.looseObject({
       count: z.int(),
       has_more: z.boolean().nullish().describe('True if more calls match than limit.'),

@@ -27,19 +27,20 @@ export function objectIdOf(name: string): string {
   return name.replaceAll(/[ /]/g, '_').replaceAll(/[<>]/g, '').toLowerCase();
 }
 
+// Groups with names would take most of the time, and every recorded call has a reference.
 const referencePattern =
-  /^(?<scheme>[A-Za-z][A-Za-z0-9+.-]*):\/\/\/(?<entity>[^/:?#]+)\/(?<project>[^/:?#]+)\/(?<kind>object|op|table|call)\/(?<name>[\p{L}\p{N}_.-]{1,128})(?::(?<version>[^/:\s]+))?$/u;
+  /^([A-Za-z][A-Za-z0-9+.-]*):\/\/\/([^/:?#]+)\/([^/:?#]+)\/(object|op|table|call)\/([\p{L}\p{N}_.-]{1,128})(?::([^/:\s]+))?$/u;
 
 /**
  * Parses `<scheme>:///<entity>/<project>/<kind>/<name>:<version>`. Returns undefined for any other text, including an
  * object or op without a version.
  */
 export function parseReference(text: string): Reference | undefined {
-  const groups = referencePattern.exec(text)?.groups;
-  if (!groups) return undefined;
-  const { version, ...named } = groups as unknown as Reference;
-  const hasVersion = named.kind === 'object' || named.kind === 'op';
-  if (hasVersion !== (version !== undefined)) return undefined;
+  const found = referencePattern.exec(text);
+  if (!found) return undefined;
+  const [, scheme = '', entity = '', project = '', kind, name = '', version] = found;
+  if ((kind === 'object' || kind === 'op') !== (version !== undefined)) return undefined;
+  const named = { scheme, entity, project, kind: kind as Reference['kind'], name };
   return version === undefined ? named : { ...named, version };
 }
 

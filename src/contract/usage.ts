@@ -133,7 +133,6 @@ export const usageEndpoints = {
       include_table_storage_size: flag,
       include_file_storage_size: flag,
     }),
-    // In characters of JSON, but files in bytes.
     response: z.looseObject({
       trace_storage_size_bytes: bytes,
       objects_storage_size_bytes: bytes,

@@ -4,11 +4,10 @@ import { callReference } from '../../contract/references.ts';
 import { groupBy } from '../../core/append-to.ts';
 import { Refusal } from '../../core/http/refusal.ts';
 import { inBatches, inBatchesBySize } from '../../core/in-batches.ts';
-import { exactJson } from '../../core/json/exact-number.ts';
 import type { Members } from '../../core/json/json-object.ts';
 import { nextTurn } from '../../core/turns.ts';
 import { referenceExpander } from '../query/expand-references.ts';
-import { countFoundCalls, findCalls } from '../query/find-calls.ts';
+import { countFoundCalls, findCallRows, findCalls } from '../query/find-calls.ts';
 import type { RequestBudget } from '../request-budget.ts';
 import { deleteCallTrees, nameCall, recordEvents } from '../storage/call-events.ts';
 import { emptyMembers } from '../storage/call-rows.ts';
@@ -96,11 +95,9 @@ export const countCalls: OperationHandler<'countCalls'> = async ({ body, maySee,
   if (include_total_storage_size) {
     let count = 0;
     let total_storage_size_bytes = 0;
-    for await (const calls of findCalls(database, { ...selection, limit }, access)) {
+    for await (const calls of findCallRows(database, { ...selection, limit }, ['json_bytes'], access)) {
       count += calls.length;
-      for (const { attributes, inputs, output, summary } of calls) {
-        total_storage_size_bytes += exactJson([attributes, inputs, output, summary]).length;
-      }
+      for (const { json_bytes } of calls) total_storage_size_bytes += json_bytes!;
     }
     return { count, total_storage_size_bytes };
   }

@@ -1,20 +1,25 @@
-import type { RecordedCall } from '../../contract/calls.ts';
+import { type RawBuilder, sql } from 'kysely';
 import type { ResultOf } from '../../contract/endpoints.ts';
 import { type ModelUsage, maxTotalledCalls, type StatsBucket } from '../../contract/usage.ts';
 import { appendTo } from '../../core/append-to.ts';
 import { Refusal } from '../../core/http/refusal.ts';
-import { floatNumber, plainNumber } from '../../core/json/exact-number.ts';
+import { inBatches } from '../../core/in-batches.ts';
+import { floatNumber, parseStoredJson, plainNumber } from '../../core/json/exact-number.ts';
 import { isJsonObject, objectOrEmpty } from '../../core/json/json-object.ts';
 import { ownMember } from '../../core/json/member-at.ts';
 import { CallTotals } from '../../core/statistics/call-totals.ts';
 import { microsecondsOf, normalizeTimestamp, shortTimestamp } from '../../core/timestamps.ts';
 import { nextTurn } from '../../core/turns.ts';
 import type { CallsSelection, QueryAccess } from '../query/calls-plan.ts';
-import { findCalls } from '../query/find-calls.ts';
+import { findCallRows, findCalls } from '../query/find-calls.ts';
 import { operationOf } from '../runs/recorded-runs.ts';
+import { bytesOf, jsonColumns } from '../storage/call-rows.ts';
 import type { Database } from '../storage/database.ts';
 import { createCostAdder } from './costs.ts';
 import type { OperationHandler } from './operation.ts';
+
+/** Number of traces that one query reads, of which each statement sorts the calls of all. */
+const tracesPerQuery = 50;
 
 /** Adds up the usage of calls and of those that they made. Unknown calls are skipped. @throws Refusal 413 for too many calls. */
 export const callsUsage: OperationHandler<'callsUsage'> = async ({ body, budget }, { database }) => {
@@ -26,8 +31,11 @@ export const callsUsage: OperationHandler<'callsUsage'> = async ({ body, budget 
     for (const { trace_id } of calls) if (trace_id) traces.add(trace_id);
   }
   if (traces.size === 0) return { call_usage: {}, unfinished_call_ids: [] };
-  const filter = { trace_ids: [...traces] };
-  return addUp(await readUsage(database, { project_id, filter }, include_costs ?? false, { budget }), call_ids);
+  const selections = Array.from(inBatches([...traces], tracesPerQuery), (trace_ids) => ({
+    project_id,
+    filter: { trace_ids },
+  }));
+  return addUp(await readUsage(database, selections, include_costs ?? false, { budget }), call_ids);
 };
 
 /**
@@ -35,7 +43,7 @@ export const callsUsage: OperationHandler<'callsUsage'> = async ({ body, budget 
  * @throws Refusal 422 for a query that cannot be evaluated, 413 for too many calls.
  */
 export const traceUsage: OperationHandler<'traceUsage'> = async ({ body, maySee, budget }, { database }) => {
-  const calls = await readUsage(database, body, body.include_costs ?? false, { maySee, budget });
+  const calls = await readUsage(database, [body], body.include_costs ?? false, { maySee, budget });
   return addUp(calls, [...calls.keys()]);
 };
 
@@ -45,24 +53,28 @@ interface CallUsage {
   models: Map<string, ModelUsage>;
 }
 
+const usageColumns = ['parent_id', 'ended_at', 'summary'] as const;
+
 /** The memory of the usage of a call, in bytes. */
 const bytesPerCall = 500;
 
 async function readUsage(
   database: Database,
-  selection: CallsSelection,
+  selections: readonly CallsSelection[],
   withCosts: boolean,
   access: QueryAccess,
 ): Promise<Map<string, CallUsage>> {
-  const addCosts = createCostAdder(database, selection.project_id, access.budget);
+  const addCosts = createCostAdder(database, selections[0]!.project_id, access.budget);
   const found = new Map<string, CallUsage>();
-  const columns = ['parent_id', 'ended_at', 'summary'];
-  for await (const calls of findCalls(database, { ...selection, columns }, access)) {
-    if (withCosts) await addCosts(calls);
-    for (const call of calls) {
-      const models = usageOf(call, withCosts);
-      access.budget.hold(bytesPerCall * (1 + models.size), 'ask for fewer calls at once');
-      found.set(call.id, { parent: call.parent_id ?? null, hasEnded: call.ended_at != null, models });
+  for (const selection of selections) {
+    for await (const rows of findCallRows(database, selection, usageColumns, access)) {
+      const calls = rows.map((row) => ({ ...row, summary: parseStoredJson(row.summary ?? 'null') }));
+      if (withCosts) await addCosts(calls);
+      for (const { id, parent_id, ended_at, summary } of calls) {
+        const models = usageOf(summary, withCosts);
+        access.budget.hold(bytesPerCall * (1 + models.size), 'ask for fewer calls at once');
+        found.set(id, { parent: parent_id, hasEnded: ended_at !== null, models });
+      }
     }
   }
   return found;
@@ -70,8 +82,8 @@ async function readUsage(
 
 const prices = ['prompt_tokens_total_cost', 'completion_tokens_total_cost'] as const;
 
-function usageOf(call: RecordedCall, withCosts: boolean): Map<string, ModelUsage> {
-  const summary = objectOrEmpty(call.summary);
+function usageOf(recorded: unknown, withCosts: boolean): Map<string, ModelUsage> {
+  const summary = objectOrEmpty(recorded);
   const costs = objectOrEmpty(objectOrEmpty(summary.weave).costs);
   return new Map(
     Object.entries(objectOrEmpty(summary.usage))
@@ -182,12 +194,25 @@ export const callTotals: OperationHandler<'callTotals'> = async ({ body, maySee,
 
 /** Maximum number of spans of time in a response. */
 const maxBuckets = 10_000;
-const usageMembers = {
-  input_tokens: 'prompt_tokens',
-  output_tokens: 'completion_tokens',
-  total_tokens: 'total_tokens',
-} as const;
-type Values = Map<string, number[]>;
+const usageMetrics = [
+  ['input_tokens', 'prompt_tokens'],
+  ['output_tokens', 'completion_tokens'],
+  ['total_tokens', 'total_tokens'],
+] as const;
+/** The figures of a span of time, by metric. */
+type Values = Map<string, { count: number; sum: number; min: number; max: number }>;
+
+function addValue(values: Values, metric: string, value: number): void {
+  const known = values.get(metric);
+  if (!known) {
+    values.set(metric, { count: 1, sum: value, min: value, max: value });
+    return;
+  }
+  known.count += 1;
+  known.sum += value;
+  known.min = Math.min(known.min, value);
+  known.max = Math.max(known.max, value);
+}
 
 /**
  * Adds up calls and their usage by spans of time, each of which has a bucket, also without calls.
@@ -206,25 +231,24 @@ export const callsStats: OperationHandler<'callsStats'> = async ({ body, budget 
   const ofCalls: Values[] = Array.from({ length: spans }, () => new Map());
   const field = { $getField: 'started_at' };
   const $expr = { $and: [{ $gte: [field, { $literal: first }] }, { $lt: [field, { $literal: last }] }] };
-  const columns = ['started_at', 'ended_at', 'exception', 'summary'];
-  for await (const calls of findCalls(database, { project_id, filter, query: { $expr }, columns }, { budget })) {
-    for (const call of calls) {
-      const startedAt = microsecondsOf(normalizeTimestamp(call.started_at!)!) / 1e6;
+  const selection = { project_id, filter, query: { $expr } };
+  const columns = ['exception', 'latency', 'summary'] as const;
+  for await (const rows of findCallRows(database, selection, columns, { budget })) {
+    for (const { started_at, exception, latency, summary } of rows) {
+      const startedAt = microsecondsOf(started_at) / 1e6;
       const span = Math.min(spans - 1, Math.max(0, Math.floor((startedAt - first) / seconds)));
       const values = ofCalls[span]!;
-      appendTo(values, 'call_count', 1);
-      appendTo(values, 'error_count', call.exception ? 1 : 0);
-      const latency = objectOrEmpty(objectOrEmpty(call.summary).weave).latency_ms;
-      if (typeof latency === 'number') appendTo(values, 'latency_ms', latency);
-      budget.hold(bytesPerCall, 'ask for a shorter time');
-      for (const [model, usage] of usageOf(call, false)) {
+      addValue(values, 'call_count', 1);
+      addValue(values, 'error_count', exception ? 1 : 0);
+      if (latency !== null) addValue(values, 'latency_ms', latency);
+      for (const [model, usage] of usageOf(parseStoredJson(summary ?? 'null'), false)) {
         let known = ofModel.get(model);
         if (!known) {
           budget.hold(spans * bytesPerCall, 'use a larger granularity');
           known = Array.from({ length: spans }, () => new Map());
           ofModel.set(model, known);
         }
-        for (const [metric, member] of Object.entries(usageMembers)) appendTo(known[span]!, metric, usage[member]);
+        for (const [metric, member] of usageMetrics) addValue(known[span]!, metric, usage[member]);
       }
     }
   }
@@ -240,13 +264,13 @@ export const callsStats: OperationHandler<'callsStats'> = async ({ body, budget 
         timestamp: timeOf(span),
         model,
         ...figures(values[span]!, usage_metrics ?? [], floatNumber),
-        count: values[span]!.get('total_tokens')?.length ?? 0,
+        count: values[span]!.get('total_tokens')?.count ?? 0,
       })),
     ),
     call_buckets: ofCalls.map((values, span) => ({
       timestamp: timeOf(span),
       ...figures(values, call_metrics ?? [], (value) => value),
-      count: values.get('call_count')?.length ?? 0,
+      count: values.get('call_count')?.count ?? 0,
     })),
   };
 };
@@ -256,31 +280,24 @@ function shortTime(utc: string): string {
   return shortTimestamp(utc).replace('.000Z', 'Z');
 }
 
-const aggregate = {
-  sum: (values: readonly number[]) => values.reduce((sum, value) => sum + value, 0),
-  avg: (values: readonly number[]) => (values.length === 0 ? null : aggregate.sum(values) / values.length),
-  min: (values: readonly number[]) =>
-    values.reduce<number | null>((least, value) => (least === null || value < least ? value : least), null),
-  max: (values: readonly number[]) =>
-    values.reduce<number | null>((most, value) => (most === null || value > most ? value : most), null),
-};
-
 function figures(
   values: Values,
-  metrics: readonly { metric: string; aggregations: readonly (keyof typeof aggregate)[] }[],
+  metrics: readonly { metric: string; aggregations: readonly ('sum' | 'avg' | 'min' | 'max')[] }[],
   written: (value: number) => number,
 ): Omit<StatsBucket, 'timestamp' | 'count'> {
   return Object.fromEntries(
-    metrics.flatMap(({ metric, aggregations }) =>
-      aggregations.map((name) => {
-        const value = aggregate[name](values.get(metric) ?? []);
+    metrics.flatMap(({ metric, aggregations }) => {
+      const known = values.get(metric);
+      const found = known ? { ...known, avg: known.sum / known.count } : { sum: 0, avg: null, min: null, max: null };
+      return aggregations.map((name) => {
+        const value = found[name];
         return [`${name}_${metric}`, value === null ? null : written(value)];
-      }),
-    ),
+      });
+    }),
   );
 }
 
-/** Measures what a project stores: the characters of its JSON, and the bytes of its files. */
+/** Measures what a project stores, in bytes: its JSON and its files. */
 export const projectStats: OperationHandler<'projectStats'> = async ({ body }, { database }) => {
   const { project_id } = body;
   const isWanted = (flag: boolean | null | undefined): boolean => flag ?? true;
@@ -289,7 +306,7 @@ export const projectStats: OperationHandler<'projectStats'> = async ({ body }, {
       ? await sizeOf(database, project_id, 'calls')
       : null,
     objects_storage_size_bytes: isWanted(body.include_object_storage_size)
-      ? await objectChars(database, project_id)
+      ? await objectBytes(database, project_id)
       : null,
     tables_storage_size_bytes: isWanted(body.include_table_storage_size)
       ? await sizeOf(database, project_id, 'row_contents')
@@ -315,11 +332,11 @@ async function fileBytes(database: Database, project_id: string): Promise<number
   return Number(size ?? 0);
 }
 
-async function objectChars(database: Database, project_id: string): Promise<number> {
+async function objectBytes(database: Database, project_id: string): Promise<number> {
   const { size } = await database.read((transaction) =>
     transaction
       .selectFrom('objects')
-      .select(({ fn }) => fn.sum<number | null>(fn('length', ['content'])).as('size'))
+      .select(({ fn }) => fn.sum<number | null>(fn('octet_length', ['content'])).as('size'))
       .where('project_id', '=', project_id)
       .executeTakeFirstOrThrow(),
   );
@@ -328,39 +345,29 @@ async function objectChars(database: Database, project_id: string): Promise<numb
 
 /** The columns with JSON of each table, and the column that orders the rows of a project. */
 const measured = {
-  calls: { key: 'id', columns: ['attributes', 'inputs', 'output', 'summary', 'data'] },
+  calls: { key: 'id', columns: jsonColumns },
   row_contents: { key: 'digest', columns: ['content'] },
 } as const;
 
 /** Number of rows that one statement measures. */
-const rowsPerMeasure = 500;
+const rowsPerMeasure = 5000;
 
-/** Adds up the characters of the JSON of a table, range by range, so that other requests can proceed. */
+/** Adds up the bytes of the JSON of a table, range by range, so that other requests can proceed. */
 async function sizeOf(database: Database, project_id: string, table: keyof typeof measured): Promise<number> {
   const { key, columns } = measured[table];
   let total = 0;
-  let after = '';
-  for (;;) {
+  let after: string | null = '';
+  while (after !== null) {
     await nextTurn();
-    const rows = await database.read((transaction) =>
-      transaction
-        .selectFrom(table as 'row_contents')
-        .select(({ fn, ref, val }) => [
-          ref(key as 'digest').as('key'),
-          ...columns.map((column) =>
-            fn.coalesce(fn<number>('length', [column as 'content']), val(0)).as(column as 'content'),
-          ),
-        ])
-        .where('project_id', '=', project_id)
-        .where(key as 'digest', '>', after)
-        .orderBy(key as 'digest')
-        .limit(rowsPerMeasure)
-        .execute(),
-    );
-    for (const row of rows) {
-      for (const column of columns) total += Number((row as Record<string, unknown>)[column] ?? 0);
-    }
-    after = rows.at(-1)?.key ?? '';
-    if (rows.length < rowsPerMeasure) return total;
+    const next: RawBuilder<{ bytes: number | null; last: string | null }> = sql`
+      select sum(bytes) as bytes, max(id) as last from (
+        select ${sql.ref(key)} as id, ${bytesOf(columns)} as bytes from ${sql.table(table)}
+        where project_id = ${project_id} and ${sql.ref(key)} > ${after}
+        order by ${sql.ref(key)} limit ${sql.lit(rowsPerMeasure)}
+      ) as measured`;
+    const { rows } = await database.read((transaction) => next.execute(transaction));
+    total += Number(rows[0]!.bytes ?? 0);
+    after = rows[0]!.last;
   }
+  return total;
 }

@@ -165,7 +165,12 @@ export async function narrowPlan(database: Database, plan: CallsPlan, purpose: '
   if (isById(plan)) return plan;
   const listed =
     (await withFeedback(database, plan)) ?? (await withQueues(database, plan)) ?? (await withFew(database, plan));
-  return listed ?? (await withMember(database, plan, purpose)) ?? withOperations(database, plan, purpose);
+  if (listed) return listed;
+  const isList = ({ about }: ConditionPart): boolean => about?.is === 'one of' && about.column !== 'op_name';
+  const list = plan.parts.find((part) => isList(part) && hasIndex(part));
+  // Engines would look for the calls of several traces among all, in the order of start.
+  if (list && purpose === 'page') return { ...plan, isSmall: await findsFew(database, plan.project_id, list) };
+  return (await withMember(database, plan, purpose)) ?? withOperations(database, plan, purpose);
 }
 
 /** Replaces conditions on the feedback of one type by the ids of the calls that satisfy them; undefined without one, or if there is much feedback. */
@@ -269,18 +274,23 @@ async function withOperations(database: Database, plan: CallsPlan, purpose: 'pag
   const rest = plan.tests.filter((test) => !readsNameOnly(test));
   const narrowed = { ...plan, parts, ...testedBy(database, plan, rest) };
   if (passed.length < 2 || purpose === 'count') return narrowed;
-  const isLarge = await database.read((transaction) =>
+  return (await findsFew(database, plan.project_id, named)) ? { ...narrowed, isSmall: true } : plan;
+}
+
+/** Returns whether the index of a condition finds so few calls that sorting them takes no time. */
+async function findsFew(database: Database, project_id: string, { condition, about }: ConditionPart): Promise<boolean> {
+  const next = await database.read((transaction) =>
     transaction
       .selectFrom('calls')
       .select('id')
-      .where('project_id', '=', plan.project_id)
-      .where(named.condition)
-      .orderBy('op_name')
+      .where('project_id', '=', project_id)
+      .where(condition)
+      .orderBy(sql.ref(about!.column))
       .limit(1)
       .offset(maxSmall)
       .executeTakeFirst(),
   );
-  return isLarge ? plan : { ...narrowed, isSmall: true };
+  return next === undefined;
 }
 
 /** Returns the names of a project's operations that pass all tests; undefined if there are too many or too long ones. */

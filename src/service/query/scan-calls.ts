@@ -3,7 +3,7 @@ import type { RecordedCall } from '../../contract/calls.ts';
 import type { SortKey } from '../../contract/sort-keys.ts';
 import { inBatches, inBatchesBySize } from '../../core/in-batches.ts';
 import { nextTurn } from '../../core/turns.ts';
-import { type CallRow, type JsonColumn, jsonColumns, smallColumns, toCall } from '../storage/call-rows.ts';
+import { bytesOf, type CallRow, type JsonColumn, jsonColumns, smallColumns, toCall } from '../storage/call-rows.ts';
 import type { Database, Transaction } from '../storage/database.ts';
 import type { Tables } from '../storage/database-tables.ts';
 import { selectByIds } from '../storage/in-chunks.ts';
@@ -18,7 +18,7 @@ const eb = expressionBuilder<Tables, 'calls'>();
 export const maxBatchCalls = 500;
 export const maxBatchBytes = 16 * 1024 * 1024;
 
-type CallColumn = (typeof smallColumns)[number] | JsonColumn;
+type CallColumn = (typeof smallColumns)[number] | JsonColumn | 'json_bytes';
 
 interface ScanOptions {
   direction: SortKey['direction'];
@@ -36,6 +36,9 @@ const maxSmallBytes = 8 * 1024;
 
 const ifSmall = (column: CallColumn) =>
   sql<string | null>`case when memory_bytes <= ${sql.lit(maxSmallBytes)} then ${sql.ref(column)} end`.as(column);
+
+/** Returns what to select for a column. */
+const selected = (column: CallColumn) => (column === 'json_bytes' ? bytesOf(jsonColumns).as(column) : column);
 
 /** The place of a call in the order of start. */
 type Position = Pick<Tables['calls'], 'id' | 'started_at'>;
@@ -145,7 +148,7 @@ export async function* countInRanges(
   } while (after);
 }
 
-export type SizedRow = CallRow & { memory_bytes: number };
+export type SizedRow = CallRow & { memory_bytes: number; json_bytes?: number };
 
 /** Returns the call of a row if the test of a plan accepts it. */
 export function callIfAccepted(plan: CallsPlan): (row: SizedRow) => Promise<RecordedCall | undefined> {
@@ -169,7 +172,8 @@ export async function comparedIfAccepted(plan: CallsPlan, row: SizedRow): Promis
 
 /** The place of a call in the order of start, with the values of all columns to read if they are short. */
 export type FoundCall = Position & Pick<Tables['calls'], 'memory_bytes'>;
-const place = ['id', 'started_at', 'memory_bytes'] as const;
+export const placeColumns = ['id', 'started_at'] as const;
+const place = [...placeColumns, 'memory_bytes'] as const;
 
 /** Converts the rows of a plan, in the order of start. `convert` returns undefined for a row that the plan does not accept. */
 export async function* inOrderOfStart<T>(
@@ -242,7 +246,7 @@ async function* foundInOrderOfStart(
         const positions = transaction
           .selectFrom('calls')
           .select(place)
-          .select(columns.map((column) => (unlimitedColumns.includes(column) ? ifSmall(column) : column)))
+          .select(columns.map((column) => (unlimitedColumns.includes(column) ? ifSmall(column) : selected(column))))
           .where(conditionOf(parts, { direction, after, upTo: end }))
           .orderBy(startOf(plan), direction)
           .orderBy('id')
@@ -322,7 +326,7 @@ export async function readCallRows(
   const rows = (await database.read((transaction) =>
     selectByIds(transaction, 'calls', project_id, ids)
       // No index has the last column. Without it, SQLite might look for the ids in the whole index of another order.
-      .select([...columns, 'memory_bytes'])
+      .select([...columns.map(selected), 'memory_bytes'])
       .execute(),
   )) as SizedRow[];
   const byId = new Map(rows.map((row) => [row.id, row]));

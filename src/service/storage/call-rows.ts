@@ -1,3 +1,4 @@
+import { type RawBuilder, sql } from 'kysely';
 import type { RecordedCall } from '../../contract/calls.ts';
 import { parseReference } from '../../contract/references.ts';
 import { parseStoredJson, plainNumber, storedJson } from '../../core/json/exact-number.ts';
@@ -9,6 +10,14 @@ import { memoryBytesOf } from './memory-bytes.ts';
 /** Columns with JSON. They are the largest, so a query reads only those that it needs. */
 export const jsonColumns = ['attributes', 'inputs', 'output', 'summary', 'data'] as const;
 export type JsonColumn = (typeof jsonColumns)[number];
+
+/** Returns SQL of the bytes of some columns with text, which the engines know without reading it. */
+export function bytesOf(columns: readonly string[]): RawBuilder<number> {
+  return sql`${sql.join(
+    columns.map((column) => sql`coalesce(octet_length(${sql.ref(column)}), 0)`),
+    sql` + `,
+  )}`;
+}
 
 type MemberColumn = Exclude<keyof Tables['calls'], JsonColumn | 'memory_bytes' | 'latency'>;
 const otherColumns: readonly string[] = [...jsonColumns, 'memory_bytes', 'latency'];
