@@ -111,7 +111,7 @@ export const tables = {
       call_id: text,
       call_started_at: text,
       call_ended_at: optionalText,
-      /** The milliseconds that the call took; -1 until it has ended. */
+      /** The latency of the call; -1 if it has none. Like the columns `call_…`, a copy of what is recorded. */
       latency: double,
       call_op_name: text,
       call_trace_id: text,
