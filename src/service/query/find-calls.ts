@@ -266,7 +266,8 @@ async function* byIds(
         if (wanted === 0) return;
       }
     }
-    if (known.size > maxInVain && matched < known.size / 100) {
+    // The plan of an order by feedback reads none for the calls themselves.
+    if (!feedbackPath(page.sortBy[0]!.field) && known.size > maxInVain && matched < known.size / 100) {
       yield* bySortedPlaces(database, plan, { ...page, offset: offset + limit - wanted, limit: wanted });
       return;
     }
