@@ -111,7 +111,7 @@ export const tables = {
       call_id: text,
       call_started_at: text,
       call_ended_at: optionalText,
-      /** The latency of the call; -1 if it has none. Like the columns `call_…`, a copy of what is recorded. */
+      /** The milliseconds that the call took; -1 until it has ended. */
       latency: double,
       call_op_name: text,
       call_trace_id: text,
@@ -168,6 +168,8 @@ export const tables = {
         calls_by_trace_id: '(project_id, trace_id, started_at, id)',
         calls_by_parent_id: '(project_id, parent_id, started_at, id)',
         calls_by_thread_id: '(project_id, thread_id, started_at, id) where thread_id is not null',
+        // Those whose summary is no object: their items have a latency all the same.
+        calls_without_latency: '(project_id, id) where latency is null and ended_at is not null',
         calls_with_exception: '(project_id, started_at, id) where exception is not null',
         // With the name of the operation, a page of one that is seldom called is found without reading the other calls.
         calls_by_start: '(project_id, started_at, id, op_name)',
