@@ -9,13 +9,13 @@ import { parseKeepingNumbers } from '../../core/json/exact-number.ts';
 import { isJsonObject } from '../../core/json/json-object.ts';
 import { JsonLimitError } from '../../core/json/parse-json.ts';
 import { normalizeTimestamp } from '../../core/timestamps.ts';
-import { millisecondsBetween, toCallRow } from '../storage/call-rows.ts';
+import { toCallRow } from '../storage/call-rows.ts';
 import type { Database, Transaction } from '../storage/database.ts';
 import type { Tables } from '../storage/database-tables.ts';
 import { newIds } from '../storage/ids.ts';
 import { inChunks, selectByIds, selectInProject } from '../storage/in-chunks.ts';
 import { insertRows } from '../storage/insert-rows.ts';
-import { endItems, newQueue } from '../storage/queue-rows.ts';
+import { copiedColumns, copyToItems, itemLatency, newQueue } from '../storage/queue-rows.ts';
 import { checkArguments } from './check-arguments.ts';
 import { addFeedback, feedbackLine, feedbackMembers, type NewFeedback, type NewField } from './import-feedback.ts';
 
@@ -110,8 +110,8 @@ export async function importItems(
   return database.write(async (transaction) => {
     const { queueId, otherQueues } = await ensureQueue(transaction, named);
     const target = { ...named, queueId };
-    // Steps are no items.
-    await insertCalls(transaction, inCallOrder(steps), target.projectId);
+    for (const batch of inBatches(inCallOrder(steps), itemsPerStep))
+      await addCalls(transaction, batch, target.projectId);
     const result = await addItems(transaction, items, target);
     const known = await onKnownCalls(transaction, feedback, target);
     const { added, newFields, lacksFields } = await addFeedback(transaction, known, target);
@@ -287,6 +287,37 @@ function existingQueue(
   });
 }
 
+/** Stores calls, and returns what items copy of them, by their ids. A call that is stored already is not changed. */
+async function addCalls(transaction: Transaction, items: readonly NewItem[], project_id: string) {
+  const calls = items.map((item) =>
+    toCallRow(
+      {
+        project_id,
+        id: item.call_id,
+        op_name: item.call_op_name,
+        trace_id: item.call_trace_id,
+        started_at: item.call_started_at,
+        ended_at: item.call_ended_at ?? null,
+      },
+      item.call,
+    ),
+  );
+  await insertRows(transaction, 'calls', calls, ['project_id', 'id']);
+  const ids = items.map(({ call_id }) => call_id);
+  const deleted = await inChunks(ids, (chunk) =>
+    selectByIds(transaction, 'deleted_calls', project_id, chunk).select('id').execute(),
+  );
+  // A call that comes back may differ from the deleted one that items copied.
+  const returned = deleted.map(({ id }) => id);
+  await copyToItems(transaction, project_id, returned, 'all');
+  const stored = await inChunks(ids, (chunk) =>
+    selectByIds(transaction, 'calls', project_id, chunk)
+      .select(['id as call_id', ...copiedColumns])
+      .execute(),
+  );
+  return new Map(stored.map((call) => [call.call_id, call]));
+}
+
 /** Returns the feedback on calls that the project has. The queue gets those that it has not as items, if people judged them. */
 async function onKnownCalls(
   transaction: Transaction,
@@ -297,8 +328,7 @@ async function onKnownCalls(
   const ids = [...new Set(feedback.map(({ call_id }) => call_id))];
   const rows = await inChunks(ids, (chunk) =>
     selectByIds(transaction, 'calls', projectId, chunk)
-      .select(['id as call_id', 'op_name as call_op_name', 'trace_id as call_trace_id'])
-      .select(['started_at as call_started_at', 'ended_at as call_ended_at'])
+      .select(['id as call_id', ...copiedColumns])
       .execute(),
   );
   const calls = new Map(rows.map((row) => [row.call_id, row]));
@@ -387,21 +417,18 @@ export async function addItems(
   const { projectId: project_id, queueId: queue_id, addedBy, onProgress } = target;
   const now = new Date().toISOString();
   const ids = newIds(items.length);
-  const callItems = inCallOrder(items);
+  const idOf = new Map(items.map((item, index) => [item, ids[index]!]));
   let added = 0;
-  for (let start = 0; start < items.length; start += itemsPerStep) {
-    const chunk = items.slice(start, start + itemsPerStep);
-    await insertCalls(transaction, callItems.slice(start, start + itemsPerStep), project_id);
-    const rows = chunk.map((item, index) => ({
-      id: ids[start + index]!,
+  let done = 0;
+  const firsts = inCallOrder(items);
+  for (const batch of inBatches(firsts, itemsPerStep)) {
+    const calls = await addCalls(transaction, batch, project_id);
+    const rows = batch.map((item) => ({
+      ...calls.get(item.call_id)!,
+      latency: itemLatency(calls.get(item.call_id)!),
+      id: idOf.get(item)!,
       project_id,
       queue_id,
-      call_id: item.call_id,
-      call_started_at: item.call_started_at,
-      call_ended_at: item.call_ended_at ?? null,
-      latency: item.call_ended_at ? millisecondsBetween(item.call_started_at, item.call_ended_at) : -1,
-      call_op_name: item.call_op_name,
-      call_trace_id: item.call_trace_id,
       annotation_state: item.annotation_state,
       display_fields: JSON.stringify(item.display_fields),
       added_by: item.added_by ?? addedBy ?? null,
@@ -413,9 +440,8 @@ export async function addItems(
     }));
     added += await bringBack(transaction, rows);
     added += await insertRows(transaction, 'queue_items', rows, ['project_id', 'queue_id', 'call_id']);
-    const running = rows.flatMap(({ call_id, call_ended_at }) => (call_ended_at === null ? [call_id] : []));
-    await endItems(transaction, project_id, running);
-    onProgress?.({ phase: 'writing', done: start + chunk.length, total: items.length });
+    done += batch.length;
+    onProgress?.({ phase: 'writing', done, total: firsts.length });
   }
   return { added, duplicates: items.length - added };
 }
@@ -452,24 +478,4 @@ async function bringBack(transaction: Transaction, rows: readonly Tables['queue_
     await transaction.updateTable('queue_items').set(change).where('id', '=', id).execute();
   }
   return removed.length;
-}
-
-/** Stores the calls of items. A call that is stored already is not changed. */
-async function insertCalls(transaction: Transaction, items: readonly NewItem[], project_id: string): Promise<void> {
-  for (const batch of inBatches(items, itemsPerStep)) {
-    const calls = batch.map((item) =>
-      toCallRow(
-        {
-          project_id,
-          id: item.call_id,
-          op_name: item.call_op_name,
-          trace_id: item.call_trace_id,
-          started_at: item.call_started_at,
-          ended_at: item.call_ended_at ?? null,
-        },
-        item.call,
-      ),
-    );
-    await insertRows(transaction, 'calls', calls, ['project_id', 'id']);
-  }
 }

@@ -19,7 +19,7 @@ import { endClaim } from '../storage/claim-rows.ts';
 import type { Database, Transaction } from '../storage/database.ts';
 import type { Tables } from '../storage/database-tables.ts';
 import { inChunks, selectInProject } from '../storage/in-chunks.ts';
-import { findQueue } from '../storage/queue-rows.ts';
+import { copiedColumns, findQueue } from '../storage/queue-rows.ts';
 import { totalOrder } from '../storage/total-order.ts';
 import { findFeedbackOf, readFeedbackByKeys } from './feedback.ts';
 import { findPageIds } from './find-page-ids.ts';
@@ -167,8 +167,7 @@ export const addQueueItems = inTransaction('addQueueItems', async (transaction, 
   await requireQueueRow(transaction, project_id, path.queue_id);
   const rows = await inChunks(call_ids, (ids) =>
     selectInProject(transaction, 'calls', project_id)
-      .select(['id as call_id', 'op_name as call_op_name', 'trace_id as call_trace_id'])
-      .select(['started_at as call_started_at', 'ended_at as call_ended_at'])
+      .select(['id as call_id', ...copiedColumns])
       .where('id', 'in', ids)
       .execute(),
   );

@@ -163,14 +163,20 @@ export const maxListed = 200_000;
 /** Replaces conditions whose calls the database would look for one by one by lists, unless these are too long. */
 export async function narrowPlan(database: Database, plan: CallsPlan, purpose: 'page' | 'count'): Promise<CallsPlan> {
   if (isById(plan)) return plan;
-  const listed =
-    (await withFeedback(database, plan)) ?? (await withQueues(database, plan)) ?? (await withFew(database, plan));
+  if (purpose === 'count' && plan.parts.some(({ copies }) => copies)) {
+    const named = await withOperations(database, plan, purpose);
+    if (copiesOf(named)) return named;
+  }
+  const listed = (await withFeedback(database, plan)) ?? (await withQueues(database, plan));
   if (listed) return listed;
+  const bounded = await withBounds(database, plan);
+  const few = await withFew(database, bounded);
+  if (few) return few;
   const isList = ({ about }: ConditionPart): boolean => about?.is === 'one of' && about.column !== 'op_name';
-  const list = plan.parts.find((part) => isList(part) && hasIndex(part));
+  const list = bounded.parts.find((part) => isList(part) && hasIndex(part));
   // Engines would look for the calls of several traces among all, in the order of start.
-  if (list && purpose === 'page') return { ...plan, isSmall: await findsFew(database, plan.project_id, list) };
-  return (await withMember(database, plan, purpose)) ?? withOperations(database, plan, purpose);
+  if (list && purpose === 'page') return { ...bounded, isSmall: await findsFew(database, plan.project_id, list) };
+  return (await withMember(database, bounded, purpose)) ?? withOperations(database, bounded, purpose);
 }
 
 /** Replaces conditions on the feedback of one type by the ids of the calls that satisfy them; undefined without one, or if there is much feedback. */
@@ -192,6 +198,14 @@ async function withFeedback(database: Database, plan: CallsPlan): Promise<CallsP
   return withIds({ ...plan, ...testedBy(database, plan, rest), parts: others }, ids);
 }
 
+/** Returns the condition on a queue whose copies have all that the other conditions of a plan compare; undefined without one. */
+export function copiesOf({ parts, accepts, ids }: CallsPlan): ConditionPart | undefined {
+  const isCopied = ({ about }: ConditionPart): boolean =>
+    about?.is === 'positive' || ['project_id', 'op_name', 'started_at'].includes(about?.column ?? '');
+  const [part, ...others] = parts.filter((other) => !isCopied(other));
+  return part?.copies && others.length === 0 && !accepts && !ids ? part : undefined;
+}
+
 /** Returns the type of the feedback that a test reads, if it reads nothing else and accepts no call without it. */
 function feedbackTypeOf({ parts, paths }: Condition): string | undefined {
   const type = parts.find(({ feedbackType }) => feedbackType !== undefined)?.feedbackType;
@@ -203,11 +217,29 @@ async function withQueues(database: Database, plan: CallsPlan): Promise<CallsPla
   const { project_id, parts } = plan;
   const part = parts.find(({ callIds }) => callIds);
   if (!part?.callIds) return undefined;
-  const related = sql<{ call_id: string }>`${part.callIds(project_id)} limit ${sql.lit(maxListed + 1)}`;
-  const { rows } = await database.read((transaction) => related.execute(transaction));
-  if (rows.length > maxListed) return undefined;
-  const ids = rows.map(({ call_id }) => call_id);
+  const related = sql<{ call_id: string }>`${part.callIds(project_id)}`;
+  const listed = (part.copies ?? part.callIds)(project_id);
+  const next = sql`select 1 from (${listed}) as listed limit 1 offset ${sql.lit(maxListed)}`;
+  const found = await database.read(async (transaction) =>
+    (await next.execute(transaction)).rows.length > 0 ? undefined : related.execute(transaction),
+  );
+  if (!found) return undefined;
+  const ids = found.rows.map(({ call_id }) => call_id);
   return withIds({ ...plan, parts: parts.filter((other) => other !== part) }, ids);
+}
+
+/** Adds the first and the last start of the calls of a large queue, so that no others are searched for them. */
+async function withBounds(database: Database, plan: CallsPlan): Promise<CallsPlan> {
+  const copies = plan.parts.find((part) => part.copies)?.copies?.(plan.project_id);
+  if (!copies) return plan;
+  const start = (order: string) =>
+    sql`(select started_at from (${copies}) as calls order by started_at ${sql.raw(order)} limit 1)`;
+  const bounds = sql<{ first: string; last: string }>`select ${start('asc')} as first, ${start('desc')} as last`;
+  const { first, last } = (await database.read((transaction) => bounds.execute(transaction))).rows[0]!;
+  const column = 'started_at';
+  const since: ConditionPart = { condition: sql`started_at >= ${first}`, about: { column, is: 'since' } };
+  const before: ConditionPart = { condition: sql`started_at <= ${last}`, about: { column, is: 'before' } };
+  return { ...plan, parts: [...plan.parts, since, before] };
 }
 
 /** Adds the ids of the calls that the index of texts or of a number finds for a comparison; undefined without one, or if they are many. */

@@ -78,10 +78,10 @@ export class ComparedRecord {
 /** One of several conditions of the database that must all hold. */
 export interface ConditionPart {
   condition: Expression<SqlBool>;
-  /** The condition as a comparison or another test of one column alone; absent if it reads several, or JSON. */
+  /** The condition as a comparison or another test of one column alone; absent if it reads several, or JSON. `positive` is one that only numbers from 0 on satisfy. */
   about?: {
     column: string;
-    is: 'equal' | 'one of' | 'null' | 'not null' | 'since' | 'before' | 'tested';
+    is: 'equal' | 'one of' | 'null' | 'not null' | 'since' | 'before' | 'positive' | 'tested';
     values?: readonly string[];
   };
   /** The opposite in a form that an index can serve; the engines use none for `not (…)`. */
@@ -92,8 +92,11 @@ export interface ConditionPart {
   numberField?: string;
   /** Returns the SQL that selects, as `call_id`, the ids of a project's calls that satisfy the condition. */
   callIds?: (project_id: string) => Expression<unknown>;
-  /** True if that lists every call that satisfies the condition once, and beside these only deleted calls. */
-  listsOnce?: boolean;
+  /**
+   * Returns the SQL that selects these calls once each, and perhaps deleted ones, with copies of their columns `project_id`, `id`,
+   * `op_name`, `started_at` and `latency`, which only has to be right where a call has one from 0 on; absent unless the condition names one queue.
+   */
+  copies?: (project_id: string) => Expression<unknown>;
   /** The type of the feedback without which no call satisfies the condition; `*` stands for any. */
   feedbackType?: string;
 }
@@ -522,7 +525,8 @@ class Compiler {
     const column = ownMember(this.#columns.numbers, path);
     if (column === undefined || typeof literal !== 'number') return unnarrowed;
     const condition = eb(column, sign, literal);
-    return exactly({ condition, about: { column, is: 'tested' }, numberField: path });
+    const is = sign.startsWith('>') && literal >= 0 ? 'positive' : 'tested';
+    return exactly({ condition, about: { column, is }, numberField: path });
   }
 
   #contains(value: unknown): Operand {
@@ -605,15 +609,18 @@ function nullity(column: string): Narrowing {
 function isInQueue(queueIds: readonly unknown[]): Condition {
   const ids = queueIds.filter(isStorable);
   const items = sql`
-    select queue_items.call_id as call_id from queue_items
-    inner join queues on queues.project_id = queue_items.project_id and queues.id = queue_items.queue_id
+    from queue_items inner join queues on queues.project_id = queue_items.project_id and queues.id = queue_items.queue_id
     where queue_items.queue_id in (${ids.length > 0 ? sql.join(ids) : sql`''`})
     and queue_items.deleted_at is null and queues.deleted_at is null and queue_items.project_id =`;
-  const condition = sql<SqlBool>`exists (${items} calls.project_id and queue_items.call_id = calls.id)`;
-  const callIds = (project_id: string) => sql`${items} ${project_id}`;
+  const condition = sql<SqlBool>`exists (select 1 ${items} calls.project_id and queue_items.call_id = calls.id)`;
+  const callIds = (project_id: string) => sql`select queue_items.call_id ${items} ${project_id}`;
+  // Every item satisfies the last condition, with which SQLite takes an index that has all these columns.
+  const copies = (project_id: string) => sql`
+    select queue_items.project_id, call_id as id, call_op_name as op_name, call_started_at as started_at, queue_items.latency
+    ${items} ${project_id} and call_started_at >= ''`;
   const accepts = (record: ComparedRecord): boolean =>
     [record.valueAt(queuePath)].flat().some((id) => ids.includes(id as string));
-  return { accepts, ...exactly({ condition, callIds, listsOnce: ids.length === 1 }), ...readsNothing };
+  return { accepts, ...exactly({ condition, callIds, ...(ids.length === 1 && { copies }) }), ...readsNothing };
 }
 
 /** Narrows calls to those with feedback of a type; `*` stands for any. */

@@ -1,4 +1,4 @@
-import { type Expression, expressionBuilder, sql } from 'kysely';
+import { expressionBuilder, type SqlBool, sql } from 'kysely';
 import type { RecordedCall } from '../../contract/calls.ts';
 import type { BodyOf } from '../../contract/endpoints.ts';
 import type { SortKey } from '../../contract/sort-keys.ts';
@@ -17,6 +17,7 @@ import {
   bytesPerPlace,
   type CallsPlan,
   type CallsSelection,
+  copiesOf,
   hasIndex,
   isServedByOperations,
   maxListed,
@@ -240,8 +241,9 @@ async function* idsByIndex(
 ): AsyncGenerator<string[], void, undefined> {
   const { direction, field } = sortBy[0]!;
   const onNumber = parts.filter(({ numberField }) => numberField === field);
-  // The index has these columns.
-  const conditions = [...onNumber, ...parts.filter(({ about }) => about?.column === 'started_at')];
+  // The index has the start too. Compared as such, an engine could prefer the index of start.
+  const onStart = parts.filter(({ about }) => about?.column === 'started_at');
+  const conditions = [...onNumber, { condition: sql<SqlBool>`coalesce(${joinParts(onStart)}, false)` }];
   // Only numbers satisfy conditions on a number.
   for (const kind of onNumber.length > 0 ? (['number'] as const) : kindsIn(direction, index)) {
     let size = maxBatchCalls;
@@ -287,7 +289,8 @@ async function* byIds(
         if (wanted === 0) return;
       }
     }
-    if (known.size > maxInVain && matched < known.size / 100) {
+    // The plan of an order by feedback reads none for the calls themselves.
+    if (!feedbackPath(page.sortBy[0]!.field) && known.size > maxInVain && matched < known.size / 100) {
       yield* bySortedPlaces(database, plan, { ...page, offset: offset + limit - wanted, limit: wanted });
       return;
     }
@@ -356,18 +359,19 @@ export async function countFoundCalls(
   access: QueryAccess,
 ): Promise<number> {
   const plan = planCalls(database, selection, access);
-  return countQuickly(database, listedOnce(plan) ? plan : await narrowPlan(database, plan, 'count'), limit);
+  return countQuickly(database, await narrowPlan(database, plan, 'count'), limit);
 }
 
 /** Maximum number of conditions whose opposites are counted instead: each doubles the number of statements. */
 const maxOpposites = 3;
 
 /**
- * Counts the calls of a plan. Calls that have not failed, or that are not in some traces, would be read one by one; an index finds
+ * Counts the calls of a plan. Calls that have not failed, or that are not in some traces or a queue, would be read one by one; an index finds
  * the others, which are subtracted from all.
  */
 async function countQuickly(database: Database, plan: CallsPlan, limit: number): Promise<number> {
-  const slow = plan.parts.filter((part) => !hasIndex(part) && part.opposite && hasIndex(part.opposite));
+  const isQuick = (part: ConditionPart): boolean => hasIndex(part) || part.copies !== undefined;
+  const slow = plan.parts.filter((part) => !isQuick(part) && part.opposite && isQuick(part.opposite));
   const [first] = slow;
   const isAsFast =
     plan.accepts !== undefined ||
@@ -381,8 +385,8 @@ async function countQuickly(database: Database, plan: CallsPlan, limit: number):
 }
 
 async function countPlanned(database: Database, plan: CallsPlan, limit: number): Promise<number> {
-  const listed = listedOnce(plan);
-  if (listed) return countListedOnce(database, plan, listed, limit);
+  const listed = copiesOf(plan);
+  if (listed) return countCopies(database, plan, listed, limit);
   let count = 0;
   if (plan.accepts) {
     const columns = [...smallColumns, ...jsonColumnsOf(plan.paths)];
@@ -397,23 +401,21 @@ async function countPlanned(database: Database, plan: CallsPlan, limit: number):
   return count;
 }
 
-/** Returns the condition that lists the calls of a plan, if it has no other than the project. */
-function listedOnce({ parts, accepts, ids }: CallsPlan): ConditionPart | undefined {
-  return accepts || ids || parts.length > 2 ? undefined : parts.find((part) => part.listsOnce);
-}
-
-/** Counts the calls that a condition lists, without reading them. */
-async function countListedOnce(
+/** Counts the calls of a plan by the copies that a condition lists, without reading them. */
+async function countCopies(
   database: Database,
-  { project_id }: CallsPlan,
-  { callIds }: ConditionPart,
+  { project_id, parts }: CallsPlan,
+  listed: ConditionPart,
   limit: number,
 ): Promise<number> {
-  const listed = callIds!(project_id);
-  const count = (list: Expression<unknown>) => sql`(select count(*) from (${list}) as listed)`;
+  const others = parts.filter((part) => part !== listed);
+  const count = sql`select count(*) from (${listed.copies!(project_id)}) as calls where ${joinParts(others)}`;
+  const withoutLatency = others.some(({ numberField }) => numberField)
+    ? sql`union all select id from calls where project_id = ${project_id} and latency is null and ended_at is not null`
+    : sql``;
   const { rows } = await database.read((transaction) =>
     sql<{ count: number }>`
-      select ${count(listed)} - ${count(sql`${listed} and call_id in ${deletedCallIds(project_id)}`)} as count
+      select (${count}) - (${count} and id in (select id from ${deletedCallIds(project_id)} as deleted ${withoutLatency})) as count
     `.execute(transaction),
   );
   // PostgreSQL's driver returns counts as strings.

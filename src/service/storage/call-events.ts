@@ -10,7 +10,7 @@ import { newIds } from './ids.ts';
 import { deleteByIds, inChunks, selectByIds, selectInProject } from './in-chunks.ts';
 import { insertRows } from './insert-rows.ts';
 import { memoryBytesOf } from './memory-bytes.ts';
-import { endItems } from './queue-rows.ts';
+import { copyToItems } from './queue-rows.ts';
 
 type IdentifiedStart = StartedCall & { id: string; trace_id: string };
 /** An end of a call, its name, or both. It waits in `early_call_ends` for the start of the call. */
@@ -79,7 +79,7 @@ async function recordEventsOf(
     else if (!deleted.has(end.id) && !pendingEnds.has(end.id)) pendingEnds.set(end.id, end);
   }
   const ended = ends.map(({ id }) => id).filter((id) => recorded.has(id));
-  await endItems(transaction, project_id, ended);
+  await copyToItems(transaction, project_id, ended, 'running');
   await insertRows(transaction, 'calls', [...newCalls.values()]);
   const startedLate = [...newCalls.keys()].filter((id) => pendingChanges.has(id));
   for (const id of startedLate) await applyPendingEnd(transaction, newCalls.get(id)!);

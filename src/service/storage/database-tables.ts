@@ -170,6 +170,8 @@ export const tables = {
         calls_by_thread_id: '(project_id, thread_id, started_at, id) where thread_id is not null',
         // Has only the turns of threads, which are read for a list of threads.
         calls_by_turn: '(project_id, thread_id, started_at, id) where turn_id = id',
+        // Those whose summary is no object: their items have a latency all the same.
+        calls_without_latency: '(project_id, id) where latency is null and ended_at is not null',
         calls_with_exception: '(project_id, started_at, id) where exception is not null',
         // With the members that filters compare, a page of an operation, user, run or turn is found without reading the other calls.
         calls_by_start: '(project_id, started_at, id, op_name, wb_user_id, wb_run_id, turn_id)',

@@ -51,26 +51,41 @@ export async function findQueue(
     .executeTakeFirst();
 }
 
-/** Stores the ends of calls in those of their items that have none, in a write transaction. */
-export async function endItems(
+/** The columns of a call that its items copy. */
+export const copiedColumns = [
+  'op_name as call_op_name',
+  'trace_id as call_trace_id',
+  'started_at as call_started_at',
+  'ended_at as call_ended_at',
+] as const;
+
+type CallTimes = Pick<Tables['queue_items'], 'call_started_at' | 'call_ended_at'>;
+
+/** Returns the column `latency` of an item. */
+export function itemLatency({ call_started_at, call_ended_at }: CallTimes): number {
+  return call_ended_at ? millisecondsBetween(call_started_at, call_ended_at) : -1;
+}
+
+/** Copies calls to all their items, or to those that do not know yet that their call has ended, in a write transaction. */
+export async function copyToItems(
   transaction: Transaction,
   project_id: string,
   call_ids: readonly string[],
+  items: 'all' | 'running',
 ): Promise<void> {
   const rows = await inChunks(call_ids, (ids) =>
     selectInProject(transaction, 'queue_items', project_id)
       .innerJoin('calls', (join) =>
         join.onRef('calls.project_id', '=', 'queue_items.project_id').onRef('calls.id', '=', 'call_id'),
       )
-      .select(['queue_items.id', 'started_at', 'ended_at'])
+      .select(['queue_items.id', ...copiedColumns])
       .where('call_id', 'in', ids)
-      .where('call_ended_at', 'is', null)
-      .where('ended_at', 'is not', null)
+      .$if(items === 'running', (all) => all.where('call_ended_at', 'is', null).where('ended_at', 'is not', null))
       .execute(),
   );
-  for (const { id, started_at, ended_at: call_ended_at } of rows) {
-    const end = { call_ended_at, latency: millisecondsBetween(started_at, call_ended_at!) };
-    await transaction.updateTable('queue_items').set(end).where('id', '=', id).execute();
+  for (const { id, ...call } of rows) {
+    const copy = { ...call, latency: itemLatency(call) };
+    await transaction.updateTable('queue_items').set(copy).where('id', '=', id).execute();
   }
 }
 

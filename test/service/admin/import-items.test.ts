@@ -77,6 +77,35 @@ describe('importItems', () => {
       { call_op_name: 'op', call_started_at: '2025-04-07T14:39:02.123900', added_by: 'me', created_by: 'me' },
     ]);
   });
+
+  it('gives an item what is recorded of its call, whatever its line says', async () => {
+    const service = await startTestService();
+    const ended = { ...good, call_ended_at: '2025-04-07T14:39:05Z' };
+    const changed = {
+      ...good,
+      call_op_name: 'changed',
+      call_trace_id: 'other',
+      call_started_at: '2026-01-01T00:00:00Z',
+    };
+    const add = (queueId: string, item: object) =>
+      withStore(service.data, (store) => store.importItems([JSON.stringify(item)], { ...target, queueId }));
+    const itemIn = async (queue: string) => (await service.query(queue, { project_id: 'p/q' })).body.items[0];
+    await add('a', ended);
+    await add('b', changed);
+    const recorded = {
+      call_op_name: 'op',
+      call_trace_id: 't',
+      call_started_at: '2025-04-07T14:39:02.123900',
+      call_ended_at: '2025-04-07T14:39:05.000',
+    };
+    expect(await itemIn('b')).toMatchObject(recorded);
+    // An import brings a deleted call back.
+    await service.send('POST', '/calls/delete', basic, { project_id: 'p/q', call_ids: ['c1'] });
+    expect(await itemIn('a')).toMatchObject(recorded);
+    await add('c', changed);
+    const { call_id: _, ...other } = { ...changed, call_started_at: '2026-01-01T00:00:00.000', call_ended_at: null };
+    for (const queue of ['a', 'b', 'c']) expect(await itemIn(queue)).toMatchObject(other);
+  });
 });
 
 describe('importItems into a deleted queue', () => {
