@@ -36,8 +36,10 @@ const maxListed = 20_000;
 /** The memory of a row of short texts, and of a group, in bytes. */
 const bytesPerRow = 500;
 /** Feedback of which the calls are grouped together, and calls whose judgements are read together. */
-const rowsPerBatch = 20_000;
+const rowsPerBatch = 10_000;
 const callsPerBatch = 1000;
+/** Parts of the feedback that are grouped at once. PostgreSQL takes a processor for each. */
+const partsAtOnce = 2;
 /** The memory of feedback whose payload is compared, in bytes. */
 const bytesPerFeedback = 2500;
 /** The memory of the time of a judgement, in bytes. */
@@ -115,6 +117,8 @@ function exclusionIn(conditions: ItemSelection, project_id: string) {
 
 async function groupByJudgements(database: Database, input: SummaryInput): Promise<Summary> {
   const { path, body, budget, conditions } = input;
+  // Unless a call without judgements fulfils the conditions, no others do.
+  const isRead = conditions.passes && !(await conditions.passes([]));
   const ofQueue = {
     project_id: body.project_id,
     queue_id: path.queue_id,
@@ -164,7 +168,12 @@ async function groupByJudgements(database: Database, input: SummaryInput): Promi
     return disputed.length <= maxListed;
   };
   const firstKeys = readAlikeItems(database, ofQueue, { conditions, budget, annotators, alike });
-  if (!(await addJudged(readJudgedCalls(database, ofQueue, budget, firstKeys)))) return {};
+  // PostgreSQL counts all items while it reads the judged ones.
+  const [isListed, all] = await Promise.all([
+    addJudged(readJudgedCalls(database, ofQueue, budget, firstKeys)),
+    isRead ? [] : database.read((transaction) => countGroups(transaction, ofQueue, conditions)),
+  ]);
+  if (!isListed) return {};
   const items = await database.read((transaction) =>
     transaction
       .selectFrom('queue_items')
@@ -180,9 +189,6 @@ async function groupByJudgements(database: Database, input: SummaryInput): Promi
     const references = referencesTo(calls, ofQueue, database);
     if (!(await addJudged(readJudgedCalls(database, { ...ofQueue, references }, budget)))) return {};
   }
-  // Unless a call without judgements fulfils the conditions, no others do.
-  const isRead = conditions.passes && !(await conditions.passes([]));
-  const all = isRead ? [] : await database.read((transaction) => countGroups(transaction, ofQueue, conditions));
   const unread = all.map((group) => ({ ...group, count: group.count - (judgedItems.get(kindOf(group)) ?? 0) }));
   groups.push(...unread.filter(({ count }) => count > 0));
   if (groups.length > maxListed) return {};
@@ -240,10 +246,7 @@ async function* readAlikeItems(
   const day = annotators ? sql`substr(created_at, 1, 10)` : sql`''`;
   const judgement = sql`${named('feedback_type')} || ${named('wb_user_id')} || ${named('creator')} || ${day}
     || case when memory_bytes <= ${shortBytes} then payload else id end`;
-  let after: string | undefined = prefix;
-  while (after !== undefined) {
-    await nextTurn();
-    const from: string = after;
+  const partAfter = async (from: string) => {
     const select = (transaction: Transaction) =>
       selectFeedback(transaction, ofQueue).where('weave_ref', '>', from).where('weave_ref', '<', end);
     const { last, count } = await database.read(async (transaction) => {
@@ -253,14 +256,22 @@ async function* readAlikeItems(
       const { count } = await judged.select(({ fn }) => fn.countAll().as('count')).executeTakeFirstOrThrow();
       return { last: last?.weave_ref, count: Number(count) };
     });
-    await budget.reserve(count * bytesPerFeedback);
-    const { found, keys, times } = await database.read(async (transaction) => {
+    const heldBytes = count * bytesPerFeedback;
+    await budget.reserve(heldBytes);
+    const reading = database.read(async (transaction) => {
       const judged = last === undefined ? select(transaction) : select(transaction).where('weave_ref', '<=', last);
-      const byCall = judged
-        .select(sql<string>`substr(weave_ref, length(${prefix}) + 1)`.as('judged_call'))
-        // The order decides which judgement of an annotator counts.
-        .select(sql<string>`string_agg(${judgement}, ' ' order by created_at, id, wb_user_id)`.as('judgements'))
+      const inOrder = judged
+        .select(['weave_ref', judgement.as('judgement')])
         .where(beginsWith([...types, ...goldTypes]))
+        // The order decides which judgement of an annotator counts. The index has it, and an aggregate would sort those of each call.
+        .orderBy('weave_ref')
+        .orderBy('created_at')
+        .orderBy('id')
+        .orderBy('wb_user_id');
+      const byCall = transaction
+        .selectFrom(inOrder.as('in_order'))
+        .select(sql<string>`substr(weave_ref, length(${prefix}) + 1)`.as('judged_call'))
+        .select(sql<string>`string_agg(judgement, ' ')`.as('judgements'))
         .groupBy('weave_ref');
       const items = selectItems(transaction, ofQueue, conditions).where('call_id', '>', from.slice(prefix.length));
       const itemsOfPart = last === undefined ? items : items.where('call_id', '<=', last.slice(prefix.length));
@@ -279,6 +290,22 @@ async function* readAlikeItems(
       const times = annotators ? await readTimes(judged.where(beginsWith(types)), transaction) : [];
       return { found, keys, times };
     });
+    // Is thrown to whoever waits for the part, which others may come before.
+    reading.catch(() => {});
+    return { last, heldBytes, reading };
+  };
+  const parts: Awaited<ReturnType<typeof partAfter>>[] = [];
+  let after: string | undefined = prefix;
+  while (after !== undefined || parts.length > 0) {
+    await nextTurn();
+    if (after !== undefined) {
+      const part = await partAfter(after);
+      parts.push(part);
+      after = part.last;
+      if (after !== undefined && parts.length < partsAtOnce) continue;
+    }
+    const { heldBytes, reading } = parts.shift()!;
+    const { found, keys, times } = await reading;
     for (const { first, ids, ...kind } of found) alike.set(first, { ...kind, ids: ids.split(' ') });
     for (const { user, creator, times: joined } of times) {
       const by = JSON.stringify([user, creator]);
@@ -287,8 +314,7 @@ async function* readAlikeItems(
       annotators!.set(by, { user, creator, times: (annotators!.get(by)?.times ?? []).concat(judged) });
     }
     yield keys;
-    budget.release(count * bytesPerFeedback);
-    after = last;
+    budget.release(heldBytes);
   }
 }
 
