@@ -2,7 +2,6 @@ import { type SelectQueryBuilder, sql } from 'kysely';
 import type { ResultOf } from '../../contract/endpoints.ts';
 import { annotationStates } from '../../contract/queue-items.ts';
 import { callReference } from '../../contract/references.ts';
-import { inBatches } from '../../core/in-batches.ts';
 import { medianSeconds } from '../../core/statistics/pace.ts';
 import { withoutZone } from '../../core/timestamps.ts';
 import { nextTurn } from '../../core/turns.ts';
@@ -35,9 +34,8 @@ type SummaryInput = Pick<OperationInput<'summarizeQueueItems'>, 'path' | 'body' 
 const maxListed = 20_000;
 /** The memory of a row of short texts, and of a group, in bytes. */
 const bytesPerRow = 500;
-/** Feedback of which the calls are grouped together, and calls whose judgements are read together. */
+/** Feedback of which the calls are grouped together. */
 const rowsPerBatch = 10_000;
-const callsPerBatch = 1000;
 /** Parts of the feedback that are grouped at once. PostgreSQL takes a processor for each. */
 const partsAtOnce = 2;
 /** The memory of feedback whose payload is compared, in bytes. */
@@ -136,36 +134,36 @@ async function groupByJudgements(database: Database, input: SummaryInput): Promi
   const judgedItems = new Map<string, number>();
   const listed: { group: number; judgement: JudgementInQueue }[] = [];
   const alike = new Map<string, AlikeItems>();
-  const disputed: string[] = [];
+  /** The judgements of the items on which annotators differ, by the ids of these. */
+  const disputed = new Map<string, JudgementInQueue[]>();
+  /** Adds a group unless that makes too many. */
+  const addGroup = (group: ItemGroup, judgements: readonly JudgementInQueue[]): boolean => {
+    if (groups.length === maxListed || listed.length + judgements.length > maxListed) return false;
+    for (const judgement of judgements) listed.push({ group: groups.length, judgement });
+    groups.push(group);
+    return true;
+  };
   const addJudged = async (judgedCalls: ReturnType<typeof readJudgedCalls>): Promise<boolean> => {
     for await (const batch of judgedCalls) {
       for (const { call_id, judgements } of batch) {
         const { ids, ...ofOperation } = alike.get(call_id)!;
         alike.delete(call_id);
-        const passes = (await conditions.passes?.(judgements)) ?? true;
-        const { numbers, isDisputed } = compare(judgements);
-        if (passes && isDisputed && ids.length > 1) {
-          for (const id of ids) disputed.push(id);
-          continue;
-        }
         const kind = kindOf(ofOperation);
         judgedItems.set(kind, (judgedItems.get(kind) ?? 0) + ids.length);
-        if (!passes) continue;
-        // A call may have any id; no kind begins with a slash.
-        const key = isDisputed ? `/${call_id}` : `${kind} ${numbers}`;
+        if (conditions.passes && !(await conditions.passes(judgements))) continue;
+        const { numbers, isDisputed } = compare(judgements);
+        const key = `${kind} ${numbers}`;
         const place = places.get(key);
-        if (place !== undefined) {
-          groups[place]!.count += ids.length;
-          continue;
+        if (isDisputed) for (const id of ids) disputed.set(id, judgements);
+        else if (place !== undefined) groups[place]!.count += ids.length;
+        else {
+          places.set(key, groups.length);
+          if (!addGroup({ ...ofOperation, count: ids.length }, judgements)) return false;
         }
-        const group = groups.length;
-        if (group === maxListed || listed.length + judgements.length > maxListed) return false;
-        places.set(key, group);
-        groups.push({ ...ofOperation, count: ids.length, ...(isDisputed && { id: ids[0]!, call_id }) });
-        for (const judgement of judgements) listed.push({ group, judgement });
+        if (disputed.size > maxListed) return false;
       }
     }
-    return disputed.length <= maxListed;
+    return true;
   };
   const firstKeys = readAlikeItems(database, ofQueue, { conditions, budget, annotators, alike });
   // PostgreSQL counts all items while it reads the judged ones.
@@ -179,16 +177,12 @@ async function groupByJudgements(database: Database, input: SummaryInput): Promi
       .selectFrom('queue_items')
       .select(['id', 'call_id', 'call_op_name', 'annotation_state'])
       .where('deleted_at', 'is', null)
-      .where(sql<boolean>`id in ${database.textsOf(JSON.stringify(disputed))}`)
+      .where(sql<boolean>`id in ${database.textsOf(JSON.stringify([...disputed.keys()]))}`)
       .orderBy('call_id')
       .execute(),
   );
-  for (const batch of inBatches(items, callsPerBatch)) {
-    for (const { id, call_id, ...ofOperation } of batch) alike.set(call_id, { ...ofOperation, ids: [id] });
-    const calls = batch.map(({ call_id }) => call_id);
-    const references = referencesTo(calls, ofQueue, database);
-    if (!(await addJudged(readJudgedCalls(database, { ...ofQueue, references }, budget)))) return {};
-  }
+  for (const { id, call_id, ...ofOperation } of items)
+    if (!addGroup({ ...ofOperation, count: 1, id, call_id }, disputed.get(id)!)) return {};
   const unread = all.map((group) => ({ ...group, count: group.count - (judgedItems.get(kindOf(group)) ?? 0) }));
   groups.push(...unread.filter(({ count }) => count > 0));
   if (groups.length > maxListed) return {};
