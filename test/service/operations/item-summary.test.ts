@@ -155,6 +155,7 @@ describe('POST /annotation_queues/{queue_id}/items/summary', () => {
     expect(await counted({ disagreement: true })).toEqual(disputed);
     expect(await counted({ judged_by: 'ada', field: 'tone', value: 'rude' })).toEqual([]);
     expect(await counted({ judged_by: 'bob' })).toEqual(['1 plan bob: rude', ...disputed]);
+    expect(await counted({ judged_by: 'me' })).toEqual(['1 plan ada: kind', ...disputed]);
     expect(await counted({ judged_at_least: 1, call_op_name: 'plan' })).toEqual([
       '1 plan ada: kind',
       '1 plan bob: rude',
