@@ -36,8 +36,6 @@ const maxListed = 20_000;
 const bytesPerRow = 500;
 /** Feedback of which the calls are grouped together. */
 const rowsPerBatch = 10_000;
-/** Parts of the feedback that are grouped at once. PostgreSQL takes a processor for each. */
-const partsAtOnce = 2;
 /** The memory of feedback whose payload is compared, in bytes. */
 const bytesPerFeedback = 2500;
 /** The memory of the time of a judgement, in bytes. */
@@ -284,21 +282,17 @@ async function* readAlikeItems(
       const times = annotators ? await readTimes(judged.where(beginsWith(types)), transaction) : [];
       return { found, keys, times };
     });
-    // Is thrown to whoever waits for the part, which others may come before.
+    // A failure is thrown where the part is awaited, perhaps only after another one.
     reading.catch(() => {});
     return { last, heldBytes, reading };
   };
-  const parts: Awaited<ReturnType<typeof partAfter>>[] = [];
-  let after: string | undefined = prefix;
-  while (after !== undefined || parts.length > 0) {
+  let part: Awaited<ReturnType<typeof partAfter>> | undefined = await partAfter(prefix);
+  while (part) {
+    const { heldBytes, reading } = part;
+    const last: string | undefined = part.last;
     await nextTurn();
-    if (after !== undefined) {
-      const part = await partAfter(after);
-      parts.push(part);
-      after = part.last;
-      if (after !== undefined && parts.length < partsAtOnce) continue;
-    }
-    const { heldBytes, reading } = parts.shift()!;
+    // PostgreSQL groups the next part at the same time, with another processor.
+    part = last === undefined ? undefined : await partAfter(last);
     const { found, keys, times } = await reading;
     for (const { first, ids, ...kind } of found) alike.set(first, { ...kind, ids: ids.split(' ') });
     for (const { user, creator, times: joined } of times) {
