@@ -2,7 +2,6 @@ import { type SelectQueryBuilder, sql } from 'kysely';
 import type { ResultOf } from '../../contract/endpoints.ts';
 import { annotationStates } from '../../contract/queue-items.ts';
 import { callReference } from '../../contract/references.ts';
-import { inBatches } from '../../core/in-batches.ts';
 import { medianSeconds } from '../../core/statistics/pace.ts';
 import { withoutZone } from '../../core/timestamps.ts';
 import { nextTurn } from '../../core/turns.ts';
@@ -35,9 +34,8 @@ type SummaryInput = Pick<OperationInput<'summarizeQueueItems'>, 'path' | 'body' 
 const maxListed = 20_000;
 /** The memory of a row of short texts, and of a group, in bytes. */
 const bytesPerRow = 500;
-/** Feedback of which the calls are grouped together, and calls whose judgements are read together. */
-const rowsPerBatch = 20_000;
-const callsPerBatch = 1000;
+/** Feedback of which the calls are grouped together. */
+const rowsPerBatch = 10_000;
 /** The memory of feedback whose payload is compared, in bytes. */
 const bytesPerFeedback = 2500;
 /** The memory of the time of a judgement, in bytes. */
@@ -115,6 +113,8 @@ function exclusionIn(conditions: ItemSelection, project_id: string) {
 
 async function groupByJudgements(database: Database, input: SummaryInput): Promise<Summary> {
   const { path, body, budget, conditions } = input;
+  // Unless a call without judgements fulfils the conditions, no others do.
+  const isRead = conditions.passes && !(await conditions.passes([]));
   const ofQueue = {
     project_id: body.project_id,
     queue_id: path.queue_id,
@@ -132,57 +132,55 @@ async function groupByJudgements(database: Database, input: SummaryInput): Promi
   const judgedItems = new Map<string, number>();
   const listed: { group: number; judgement: JudgementInQueue }[] = [];
   const alike = new Map<string, AlikeItems>();
-  const disputed: string[] = [];
+  /** The judgements of the items on which annotators differ, by the ids of these. */
+  const disputed = new Map<string, JudgementInQueue[]>();
+  /** Adds a group unless that makes too many. */
+  const addGroup = (group: ItemGroup, judgements: readonly JudgementInQueue[]): boolean => {
+    if (groups.length === maxListed || listed.length + judgements.length > maxListed) return false;
+    for (const judgement of judgements) listed.push({ group: groups.length, judgement });
+    groups.push(group);
+    return true;
+  };
   const addJudged = async (judgedCalls: ReturnType<typeof readJudgedCalls>): Promise<boolean> => {
     for await (const batch of judgedCalls) {
       for (const { call_id, judgements } of batch) {
         const { ids, ...ofOperation } = alike.get(call_id)!;
         alike.delete(call_id);
-        const passes = (await conditions.passes?.(judgements)) ?? true;
-        const { numbers, isDisputed } = compare(judgements);
-        if (passes && isDisputed && ids.length > 1) {
-          for (const id of ids) disputed.push(id);
-          continue;
-        }
         const kind = kindOf(ofOperation);
         judgedItems.set(kind, (judgedItems.get(kind) ?? 0) + ids.length);
-        if (!passes) continue;
-        // A call may have any id; no kind begins with a slash.
-        const key = isDisputed ? `/${call_id}` : `${kind} ${numbers}`;
+        if (conditions.passes && !(await conditions.passes(judgements))) continue;
+        const { numbers, isDisputed } = compare(judgements);
+        const key = `${kind} ${numbers}`;
         const place = places.get(key);
-        if (place !== undefined) {
-          groups[place]!.count += ids.length;
-          continue;
+        if (isDisputed) for (const id of ids) disputed.set(id, judgements);
+        else if (place !== undefined) groups[place]!.count += ids.length;
+        else {
+          places.set(key, groups.length);
+          if (!addGroup({ ...ofOperation, count: ids.length }, judgements)) return false;
         }
-        const group = groups.length;
-        if (group === maxListed || listed.length + judgements.length > maxListed) return false;
-        places.set(key, group);
-        groups.push({ ...ofOperation, count: ids.length, ...(isDisputed && { id: ids[0]!, call_id }) });
-        for (const judgement of judgements) listed.push({ group, judgement });
+        if (disputed.size > maxListed) return false;
       }
     }
-    return disputed.length <= maxListed;
+    return true;
   };
   const firstKeys = readAlikeItems(database, ofQueue, { conditions, budget, annotators, alike });
-  if (!(await addJudged(readJudgedCalls(database, ofQueue, budget, firstKeys)))) return {};
+  // PostgreSQL counts all items while it reads the judged ones.
+  const [isListed, all] = await Promise.all([
+    addJudged(readJudgedCalls(database, ofQueue, budget, firstKeys)),
+    isRead ? [] : database.read((transaction) => countGroups(transaction, ofQueue, conditions)),
+  ]);
+  if (!isListed) return {};
   const items = await database.read((transaction) =>
     transaction
       .selectFrom('queue_items')
       .select(['id', 'call_id', 'call_op_name', 'annotation_state'])
       .where('deleted_at', 'is', null)
-      .where(sql<boolean>`id in ${database.textsOf(JSON.stringify(disputed))}`)
+      .where(sql<boolean>`id in ${database.textsOf(JSON.stringify([...disputed.keys()]))}`)
       .orderBy('call_id')
       .execute(),
   );
-  for (const batch of inBatches(items, callsPerBatch)) {
-    for (const { id, call_id, ...ofOperation } of batch) alike.set(call_id, { ...ofOperation, ids: [id] });
-    const calls = batch.map(({ call_id }) => call_id);
-    const references = referencesTo(calls, ofQueue, database);
-    if (!(await addJudged(readJudgedCalls(database, { ...ofQueue, references }, budget)))) return {};
-  }
-  // Unless a call without judgements fulfils the conditions, no others do.
-  const isRead = conditions.passes && !(await conditions.passes([]));
-  const all = isRead ? [] : await database.read((transaction) => countGroups(transaction, ofQueue, conditions));
+  for (const { id, call_id, ...ofOperation } of items)
+    if (!addGroup({ ...ofOperation, count: 1, id, call_id }, disputed.get(id)!)) return {};
   const unread = all.map((group) => ({ ...group, count: group.count - (judgedItems.get(kindOf(group)) ?? 0) }));
   groups.push(...unread.filter(({ count }) => count > 0));
   if (groups.length > maxListed) return {};
@@ -240,10 +238,7 @@ async function* readAlikeItems(
   const day = annotators ? sql`substr(created_at, 1, 10)` : sql`''`;
   const judgement = sql`${named('feedback_type')} || ${named('wb_user_id')} || ${named('creator')} || ${day}
     || case when memory_bytes <= ${shortBytes} then payload else id end`;
-  let after: string | undefined = prefix;
-  while (after !== undefined) {
-    await nextTurn();
-    const from: string = after;
+  const partAfter = async (from: string) => {
     const select = (transaction: Transaction) =>
       selectFeedback(transaction, ofQueue).where('weave_ref', '>', from).where('weave_ref', '<', end);
     const { last, count } = await database.read(async (transaction) => {
@@ -253,14 +248,22 @@ async function* readAlikeItems(
       const { count } = await judged.select(({ fn }) => fn.countAll().as('count')).executeTakeFirstOrThrow();
       return { last: last?.weave_ref, count: Number(count) };
     });
-    await budget.reserve(count * bytesPerFeedback);
-    const { found, keys, times } = await database.read(async (transaction) => {
+    const heldBytes = count * bytesPerFeedback;
+    await budget.reserve(heldBytes);
+    const reading = database.read(async (transaction) => {
       const judged = last === undefined ? select(transaction) : select(transaction).where('weave_ref', '<=', last);
-      const byCall = judged
-        .select(sql<string>`substr(weave_ref, length(${prefix}) + 1)`.as('judged_call'))
-        // The order decides which judgement of an annotator counts.
-        .select(sql<string>`string_agg(${judgement}, ' ' order by created_at, id, wb_user_id)`.as('judgements'))
+      const inOrder = judged
+        .select(['weave_ref', judgement.as('judgement')])
         .where(beginsWith([...types, ...goldTypes]))
+        // The order decides which judgement of an annotator counts. The index has it, and an aggregate would sort those of each call.
+        .orderBy('weave_ref')
+        .orderBy('created_at')
+        .orderBy('id')
+        .orderBy('wb_user_id');
+      const byCall = transaction
+        .selectFrom(inOrder.as('in_order'))
+        .select(sql<string>`substr(weave_ref, length(${prefix}) + 1)`.as('judged_call'))
+        .select(sql<string>`string_agg(judgement, ' ')`.as('judgements'))
         .groupBy('weave_ref');
       const items = selectItems(transaction, ofQueue, conditions).where('call_id', '>', from.slice(prefix.length));
       const itemsOfPart = last === undefined ? items : items.where('call_id', '<=', last.slice(prefix.length));
@@ -279,6 +282,18 @@ async function* readAlikeItems(
       const times = annotators ? await readTimes(judged.where(beginsWith(types)), transaction) : [];
       return { found, keys, times };
     });
+    // A failure is thrown where the part is awaited, perhaps only after another one.
+    reading.catch(() => {});
+    return { last, heldBytes, reading };
+  };
+  let part: Awaited<ReturnType<typeof partAfter>> | undefined = await partAfter(prefix);
+  while (part) {
+    const { heldBytes, reading } = part;
+    const last: string | undefined = part.last;
+    await nextTurn();
+    // PostgreSQL groups the next part at the same time, with another processor.
+    part = last === undefined ? undefined : await partAfter(last);
+    const { found, keys, times } = await reading;
     for (const { first, ids, ...kind } of found) alike.set(first, { ...kind, ids: ids.split(' ') });
     for (const { user, creator, times: joined } of times) {
       const by = JSON.stringify([user, creator]);
@@ -287,8 +302,7 @@ async function* readAlikeItems(
       annotators!.set(by, { user, creator, times: (annotators!.get(by)?.times ?? []).concat(judged) });
     }
     yield keys;
-    budget.release(count * bytesPerFeedback);
-    after = last;
+    budget.release(heldBytes);
   }
 }
 

@@ -62,9 +62,9 @@ export async function conditionsFor(
   const conditions: ItemSelection = { filter: filter ?? {}, account, database, calls: [] };
   const { text } = conditions.filter;
   if (hasJudgementConditions(conditions.filter)) {
-    // A text is searched only in calls that pass, and of calls that the caller judged, only these judgements are read.
-    const isWide = text == null && (isAboutOthers(conditions.filter) || conditions.filter.unjudged_by_me === true);
-    if (isWide && judgement_types?.join() === judgementTypes.join()) conditions.passes = testOf(conditions, budget);
+    // A text is searched only in calls that pass.
+    const isRead = text == null && judgement_types?.join() === judgementTypes.join();
+    if (isRead) conditions.passes = testOf(conditions, budget);
     else await addJudgedCalls(conditions, queue, budget);
   }
   if (text != null) {

@@ -123,8 +123,8 @@ describe('POST /annotation_queues/{queue_id}/items/summary', () => {
     expect(judgements.map(({ group, user, value }: Record<string, unknown>) => [group, user, value])).toEqual([
       [0, 'ada', 'kind'],
       [1, 'ada', 'kind'],
-      [1, 'bob', 'rude'],
       [2, 'ada', 'kind'],
+      [1, 'bob', 'rude'],
       [2, 'bob', 'rude'],
     ]);
   });
@@ -155,6 +155,7 @@ describe('POST /annotation_queues/{queue_id}/items/summary', () => {
     expect(await counted({ disagreement: true })).toEqual(disputed);
     expect(await counted({ judged_by: 'ada', field: 'tone', value: 'rude' })).toEqual([]);
     expect(await counted({ judged_by: 'bob' })).toEqual(['1 plan bob: rude', ...disputed]);
+    expect(await counted({ judged_by: 'me' })).toEqual(['1 plan ada: kind', ...disputed]);
     expect(await counted({ judged_at_least: 1, call_op_name: 'plan' })).toEqual([
       '1 plan ada: kind',
       '1 plan bob: rude',
@@ -262,6 +263,24 @@ describe('POST /annotation_queues/{queue_id}/items/summary', () => {
     expect(await summary('many', { judgement_types: ['judged.'] })).toEqual({});
     const { groups } = await summary('many', { filter: { call_op_name: 'op-7' } });
     expect(groups).toEqual([{ call_op_name: 'op-7', annotation_state: 'unstarted', count: 1 }]);
+  });
+
+  it('finds judged items in every part of the feedback, which is read in parts of 10,000', async () => {
+    await execute(
+      service.data,
+      `insert into feedback
+        (project_id, id, weave_ref, feedback_type, payload, queue_id, created_at, wb_user_id, memory_bytes)
+      select project_id, 'of-' || call_id, 'weave:///' || project_id || '/call/' || call_id, 'judged.tone',
+        '{"value":"' || call_op_name || '"}', queue_id, '2026-01-01T00:00:00.000000Z', 'ada', 100
+      from queue_items where queue_id = 'many'`,
+    );
+    for (const n of [0, 15_000, 9999]) {
+      const filter = { call_op_name: `op-${n}` };
+      expect(await summary('many', { filter, judgement_types: ['judged.'] })).toEqual({
+        groups: [{ call_op_name: `op-${n}`, annotation_state: 'unstarted', count: 1 }],
+        judgements: [{ group: 0, field: 'tone', user: 'ada', creator: null, value: `op-${n}` }],
+      });
+    }
   });
 
   it('needs no index of calls for latency, which a query of more than 20,000 calls creates', async () => {
