@@ -20,7 +20,7 @@ import {
   oppositeOf,
 } from './condition.ts';
 import { referenceExpander } from './expand-references.ts';
-import { equalityInIndex, idsInIndex, latencyField, usableIndex } from './member-order.ts';
+import { comparedInIndex, idsInIndex, latencyField, usableIndex } from './member-order.ts';
 import { hasMuchFeedback, type RelatedValues, readFeedbackByCall, relatedValues } from './related-values.ts';
 import type { SearchSize } from './search-size.ts';
 
@@ -160,23 +160,26 @@ const maxSmall = 5000;
 /** Maximum number of calls in some queues or with some text, and of feedback of a type, that are listed before the calls are read. */
 export const maxListed = 200_000;
 
+/** Plans of which each finds other calls; those of a page have one plan. */
+type Plans = [CallsPlan, ...CallsPlan[]];
+
 /** Replaces conditions whose calls the database would look for one by one by lists, unless these are too long. */
-export async function narrowPlan(database: Database, plan: CallsPlan, purpose: 'page' | 'count'): Promise<CallsPlan> {
-  if (isById(plan)) return plan;
+export async function narrowPlan(database: Database, plan: CallsPlan, purpose: 'page' | 'count'): Promise<Plans> {
+  if (isById(plan)) return [plan];
   if (purpose === 'count' && plan.parts.some(({ copies }) => copies)) {
     const named = await withOperations(database, plan, purpose);
-    if (copiesOf(named)) return named;
+    if (copiesOf(named)) return [named];
   }
   const listed = (await withFeedback(database, plan)) ?? (await withQueues(database, plan));
-  if (listed) return listed;
+  if (listed) return [listed];
   const bounded = await withBounds(database, plan);
   const few = await withFew(database, bounded);
-  if (few) return few;
+  if (few) return [few];
   const isList = ({ about }: ConditionPart): boolean => about?.is === 'one of' && about.column !== 'op_name';
   const list = bounded.parts.find((part) => isList(part) && hasIndex(part));
   // Engines would look for the calls of several traces among all, in the order of start.
-  if (list && purpose === 'page') return { ...bounded, isSmall: await findsFew(database, plan.project_id, list) };
-  return (await withMember(database, bounded, purpose)) ?? withOperations(database, bounded, purpose);
+  if (list && purpose === 'page') return [{ ...bounded, isSmall: await findsFew(database, plan.project_id, list) }];
+  return (await withMember(database, bounded, purpose)) ?? [await withOperations(database, bounded, purpose)];
 }
 
 /** Replaces conditions on the feedback of one type by the ids of the calls that satisfy them; undefined without one, or if there is much feedback. */
@@ -257,28 +260,28 @@ async function withFew(database: Database, plan: CallsPlan): Promise<CallsPlan |
   return undefined;
 }
 
-/** Replaces the equality of a member by the calls that its index finds; undefined without one, or if a page needs few of many calls. */
-async function withMember(
-  database: Database,
-  plan: CallsPlan,
-  purpose: 'page' | 'count',
-): Promise<CallsPlan | undefined> {
+/** Replaces the comparison of a member by the calls that its index finds; undefined without one, or if a page needs few of many calls. */
+async function withMember(database: Database, plan: CallsPlan, purpose: 'page' | 'count'): Promise<Plans | undefined> {
   const { project_id, tests, parts } = plan;
   for (const test of isServedByOperations(plan) ? tests : []) {
-    const { path, texts } = test.equality ?? {};
-    const index = path && (await usableIndex(database, project_id, path, parts.filter(hasIndex)));
-    if (!index || !texts) continue;
-    const { conditions, areExact } = equalityInIndex(index, texts);
-    const rest = areExact ? tests.filter((other) => other !== test) : tests;
-    const others = areExact ? parts.filter((part) => !test.parts.includes(part)) : parts;
+    const { comparison } = test;
+    const index = comparison && (await usableIndex(database, project_id, comparison.path, parts.filter(hasIndex)));
+    if (!index) continue;
+    const { accepted, open } = comparedInIndex(index, comparison, test.accepts);
+    const maxCalls = purpose === 'count' ? maxListed : maxSmall;
+    const toTest = await idsInIndex(database, project_id, index, open, maxCalls);
+    if (!toTest) continue;
+    const rest = tests.filter((other) => other !== test);
+    const others = parts.filter((part) => !test.parts.includes(part));
     const narrowed = { ...plan, ...testedBy(database, plan, rest), parts: others };
-    const counted = purpose === 'count' && areExact ? await withOperations(database, narrowed, purpose) : undefined;
+    const counted = purpose === 'count' ? await withOperations(database, narrowed, purpose) : undefined;
     if (counted && !counted.accepts && counted.parts.every(hasIndex)) {
-      const found: ConditionPart = { condition: conditions[0]!, about: { column: 'a member', is: 'equal' } };
-      return { ...counted, parts: [...counted.parts, found] };
+      const about = { column: 'a member', is: 'equal' } as const;
+      const found = accepted.map((condition) => ({ ...counted, parts: [...counted.parts, { condition, about }] }));
+      return [withIds({ ...counted, ...testedBy(database, plan, [test]) }, toTest), ...found];
     }
-    const ids = await idsInIndex(database, project_id, index, conditions, purpose === 'count' ? maxListed : maxSmall);
-    if (ids) return withIds(narrowed, ids);
+    const ids = await idsInIndex(database, project_id, index, accepted, maxCalls - toTest.length);
+    if (ids) return [withIds(open.length === 0 ? narrowed : plan, ids.concat(toTest))];
   }
   return undefined;
 }

@@ -118,11 +118,20 @@ export interface Condition {
   scans: number;
   /** The conditions that must all hold, if it is made of several. */
   conjuncts?: readonly Condition[];
-  /** The member of a JSON column whose equality with one of some texts it is. */
-  equality?: { path: string; texts: readonly string[] };
+  /** The comparison that it is, if it compares one member of a JSON column. */
+  comparison?: MemberComparison;
 }
 
-type Narrowing = Pick<Condition, 'parts' | 'isExact' | 'equality'>;
+/** The values with which a condition compares a member. */
+export interface MemberComparison {
+  path: string;
+  /** The numbers at which the answer may change: all numbers between two of them have the same one. */
+  edges: readonly number[];
+  /** The texts of which the member must have one; absent if it is converted to another type. */
+  texts?: readonly string[];
+}
+
+type Narrowing = Pick<Condition, 'parts' | 'isExact'>;
 
 /** The columns that the database may compare in place of members of the record with the same values. */
 export interface ConditionColumns {
@@ -326,6 +335,8 @@ interface Operand {
   paths: string[];
   /** The path of `$getField`. */
   path?: string;
+  /** The path of the member that `$convert` converts, and the type that it makes. */
+  converted?: { path: string; to: string };
   /** True if even a number is compared with a text as text. */
   isText?: boolean;
   /** The value of `$literal`. */
@@ -462,6 +473,7 @@ class Compiler {
     return asOperand({
       accepts,
       ...(needsFeedback ? hasFeedback(feedbackType) : this.#equality(path, literals)),
+      ...this.#comparison(operand, literals),
       ...readByOperands([operand, ...members]),
     });
   }
@@ -488,11 +500,21 @@ class Compiler {
     const column = this.#jsonColumnOf(path);
     // The JSON of a value contains each text in it.
     const pattern = column && values.length === 1 ? this.#patternIn(values[0], false) : undefined;
-    const isOfTexts = column !== undefined && values.length > 0 && values.every(isStorable);
-    const member = isOfTexts ? { equality: { path, texts: values } } : {};
-    if (!column || !pattern) return { ...unnarrowed, ...member };
+    if (!column || !pattern) return unnarrowed;
     const condition = isLargeOr([eb(column, 'like', pattern)]);
-    return { parts: [{ condition, patterns: [{ column, pattern, ignoresCase: false }] }], isExact: false, ...member };
+    return { parts: [{ condition, patterns: [{ column, pattern, ignoresCase: false }] }], isExact: false };
+  }
+
+  /** Returns the comparison of a member with texts, or of a converted one with values of its new type. */
+  #comparison(
+    { path: field = '', converted = { path: field, to: 'string' } }: Operand,
+    literals: readonly unknown[],
+  ): Pick<Condition, 'comparison'> {
+    const { path, to } = converted;
+    const edges = literals.map((literal) => edgesOf.get(to)?.(plainNumber(literal)));
+    if (edges.length === 0 || edges.includes(undefined) || !this.#jsonColumnOf(path)) return {};
+    const texts = to === 'string' ? { texts: literals as string[] } : {};
+    return { comparison: { path, edges: edges.flatMap((some) => some!), ...texts } };
   }
 
   /** Does the same as {@link patternIn}, but for no more than so many patterns that a statement does not take long. */
@@ -517,6 +539,7 @@ class Compiler {
     return asOperand({
       accepts,
       ...(feedbackType === undefined ? narrowing : hasFeedback(feedbackType)),
+      ...(typeof right!.literal !== 'string' && this.#comparison(left!, [right!.literal])),
       ...readByOperands([left!, right!]),
     });
   }
@@ -577,10 +600,11 @@ class Compiler {
       return { valueIn: () => literal, paths: [], literal };
     }
     this.scans += 1;
-    const { feedbackType, paths } = operand;
+    const { path, feedbackType, paths } = operand;
     const isNumber = to === 'double' || to === 'int';
     const valueIn = (record: ComparedRecord): unknown => convert(operand.valueIn(record), record);
-    return { valueIn, paths, ...(isNumber && feedbackType !== undefined && { feedbackType }) };
+    const converted = path === undefined ? {} : { converted: { path, to: to as string } };
+    return { valueIn, paths, ...converted, ...(isNumber && feedbackType !== undefined && { feedbackType }) };
   }
 
   /** Returns the column with the JSON of the value at a path, or of the value that contains it. */
@@ -720,8 +744,16 @@ const conversions = new Map<string, (value: unknown, record: ComparedRecord) => 
     },
   ],
   ['string', (value, record) => record.textOf(value)],
-  ['bool', (value) => (typeof value === 'string' ? value === 'true' : Boolean(value))],
+  ['bool', (value) => (typeof value === 'string' ? value === 'true' : Boolean(plainNumber(value)))],
   ['exists', (value) => value !== undefined && value !== null],
+]);
+
+/** Return the edges of a {@link MemberComparison} with a literal, by the type that is compared; undefined for another type. */
+const edgesOf = new Map<string, (literal: unknown) => number[] | undefined>([
+  ['string', (text) => (isStorable(text) ? (/^-?\d/.test(text) ? [Number(text)] : []) : undefined)],
+  ['double', (value) => (typeof value === 'number' ? [value] : undefined)],
+  ['int', (value) => (typeof value === 'number' ? [-1, 0, 1].map((more) => Math.floor(value) + more) : undefined)],
+  ['bool', (value) => (typeof value === 'boolean' ? [0] : undefined)],
 ]);
 
 const timeFields = new Set(['started_at', 'ended_at', 'deleted_at', 'created_at']);

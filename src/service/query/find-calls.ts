@@ -71,7 +71,7 @@ export async function* findCalls(
   const { sort_by, columns } = body;
   const sortFields = (sort_by ?? []).map(({ field }) => field);
   for (const path of [...sortFields, ...(columns ?? [])]) callFields.checkField(path);
-  const plan = await narrowPlan(database, planCalls(database, body, { ...access, sortFields }), 'page');
+  const [plan] = await narrowPlan(database, planCalls(database, body, { ...access, sortFields }), 'page');
   const offset = body.offset ?? 0;
   const limit = body.limit ?? Number.MAX_SAFE_INTEGER;
   const read = columns?.length ? jsonColumnsOf([...columns, ...plan.paths]) : jsonColumns;
@@ -359,7 +359,11 @@ export async function countFoundCalls(
   access: QueryAccess,
 ): Promise<number> {
   const plan = planCalls(database, selection, access);
-  return countQuickly(database, await narrowPlan(database, plan, 'count'), limit);
+  let count = 0;
+  for (const narrowed of await narrowPlan(database, plan, 'count')) {
+    count += await countQuickly(database, narrowed, limit - count);
+  }
+  return count;
 }
 
 /** Maximum number of conditions whose opposites are counted instead: each doubles the number of statements. */

@@ -4,7 +4,7 @@ import { nextTurn } from '../../core/turns.ts';
 import type { Database, SortedMember, Transaction } from '../storage/database.ts';
 import type { Tables } from '../storage/database-tables.ts';
 import { digestOf } from '../storage/digest.ts';
-import { type ConditionPart, joinParts } from './condition.ts';
+import { ComparedRecord, type Condition, type ConditionPart, joinParts, type MemberComparison } from './condition.ts';
 
 /** Maximum number of indexes of members, each of which is kept up with every recorded call. */
 const maxIndexes = 4;
@@ -26,6 +26,8 @@ const maxIndexedChars = 100;
 export interface MemberIndex {
   name: string;
   number: Expression<number | null>;
+  /** See {@link MemberIndexStore}. */
+  isExact: Expression<SqlBool>;
   /** The beginning of the text; absent if the values are never text. */
   text?: Expression<string | null>;
   /** The rest of the order of texts, if they begin alike. */
@@ -64,7 +66,8 @@ export class MemberIndexes {
       text: sql.raw<string | null>(`substr(${text}, 1, ${maxIndexedChars})`),
       wholeText: sql.raw<string | null>(text),
     };
-    return { name, number: sql.raw(number), ...texts, ordersByNull: this.#database.memberIndexes.ordersByNull };
+    const { isExact, ordersByNull } = this.#database.memberIndexes;
+    return { name, number: sql.raw(number), isExact: isExact(sql.raw(number)), ...texts, ordersByNull };
   }
 
   /** Returns whether an index has the calls of a project in order. */
@@ -167,25 +170,73 @@ export async function idsInIndex(
 const relativeError = 1e-12;
 const absoluteError = 1e-15;
 
-/** Returns conditions of which each call satisfies one whose member is equal to one of some texts; no other does if they are exact. */
-export function equalityInIndex(
-  { number, text }: MemberIndex,
-  texts: readonly string[],
-): { conditions: Expression<SqlBool>[]; areExact: boolean } {
+/** A condition on the calls in an index, and whether a comparison accepts them; undefined if their values must be read. */
+type Answer = [condition: Expression<SqlBool>, isAccepted: boolean | undefined];
+
+/**
+ * Returns conditions for the calls in an index that a comparison accepts, and for those whose values must be read. The test of the
+ * query answers for a range of numbers by one of them, so that SQL does not repeat what JavaScript converts.
+ */
+export function comparedInIndex(
+  index: MemberIndex,
+  { path, edges, texts }: MemberComparison,
+  accepts: Condition['accepts'],
+): { accepted: Expression<SqlBool>[]; open: Expression<SqlBool>[] } {
+  const names = path.split('.');
+  const isAccepted = (value: unknown): boolean =>
+    accepts(new ComparedRecord(names.reduceRight((inner, name) => ({ [name]: inner }), value as object)));
+  // Whether a number is equal to a text depends on how it is written.
+  const exact = texts ? [] : [...new Set(edges)].filter(Number.isInteger);
+  const answers = [
+    ...(texts ? equalTexts(index, texts) : convertedTexts(index, isAccepted)),
+    ...(texts && edges.length === 0 ? [] : numberRanges(index, edges, exact, isAccepted)),
+  ];
+  const of = (wanted: boolean | undefined) =>
+    answers.flatMap(([condition, answer]) => (answer === wanted ? sql<SqlBool>`${ofSorted} and ${condition}` : []));
+  return { accepted: of(true), open: of(undefined) };
+}
+
+/** Answers for texts that are equal to some others; of long ones, an index has the beginning only. */
+function equalTexts({ number, text }: MemberIndex, texts: readonly string[]): Answer[] {
   // A character takes two units of a string at most.
   const beginnings = texts.map((whole) => [...whole.slice(0, 2 * maxIndexedChars)].slice(0, maxIndexedChars));
   const list = sql.join(beginnings.map((signs) => signs.join('')));
-  const conditions = [sql<SqlBool>`${ofSorted} and ${number} is null and ${text} in (${list})`];
-  for (const value of texts.filter((whole) => /^-?\d/.test(whole)).map(Number)) {
-    // No infinite number is in an index that is used.
-    if (!Number.isFinite(value)) continue;
-    const error = Math.max(Math.abs(value) * relativeError, absoluteError);
-    conditions.push(sql`${number} between ${value - error} and ${value + error}`);
+  const areWhole = beginnings.every(({ length }) => length < maxIndexedChars);
+  return [[sql`${number} is null and ${text} in (${list})`, areWhole || undefined]];
+}
+
+/** Answers for booleans and missing values. Other texts may be numbers, or the JSON of lists and objects. */
+function convertedTexts({ number, text }: MemberIndex, isAccepted: (value: unknown) => boolean): Answer[] {
+  const isText = sql`${number} is null and ${text}`;
+  const booleans = [true, false].map((value): Answer => {
+    const answer = isAccepted(value);
+    // The string has the same text.
+    return [sql`${isText} = ${String(value)}`, answer === isAccepted(String(value)) ? answer : undefined];
+  });
+  // PostgreSQL would otherwise look at all calls without a text.
+  const others: Answer = [sql`${isText} >= '' and ${text} not in ('true', 'false')`, undefined];
+  return [...booleans, others, [sql`${isText} is null`, isAccepted(undefined)]];
+}
+
+/** Answers for the numbers between two edges, and for those that equal an edge if engines read them as JavaScript does. */
+function numberRanges(
+  { number, isExact }: MemberIndex,
+  edges: readonly number[],
+  exact: readonly number[],
+  isAccepted: (value: unknown) => boolean,
+): Answer[] {
+  const answers = exact.map((edge): Answer => [sql`${number} = ${edge} and ${isExact}`, isAccepted(edge)]);
+  const isElse = exact.length === 0 ? sql`true` : sql`not (${isExact} and ${number} in (${sql.join(exact)}))`;
+  const errorOf = (edge: number): number => Math.max(Math.abs(edge) * relativeError, absoluteError);
+  let last = -Number.MAX_VALUE;
+  // No infinite number is in an index that is used.
+  for (const edge of [last, ...edges.filter(Number.isFinite), Number.MAX_VALUE].sort((a, b) => a - b)) {
+    const [first, end] = [edge - errorOf(edge), edge + errorOf(edge)];
+    answers.push([sql`${number} between ${first} and ${end} and ${isElse}`, undefined]);
+    answers.push([sql`${number} > ${last + errorOf(last)} and ${number} < ${first}`, isAccepted(last / 2 + edge / 2)]);
+    last = edge;
   }
-  return {
-    conditions,
-    areExact: conditions.length === 1 && beginnings.every(({ length }) => length < maxIndexedChars),
-  };
+  return answers;
 }
 
 function sortedMember({ memberIndexes }: Database, field: string): SortedMember | undefined {

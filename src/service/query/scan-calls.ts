@@ -154,8 +154,10 @@ export type SizedRow = CallRow & { memory_bytes: number; json_bytes?: number };
 export function callIfAccepted(plan: CallsPlan): (row: SizedRow) => Promise<RecordedCall | undefined> {
   return async (row) => {
     await plan.budget.parse(row.memory_bytes);
-    const call = toCall(row);
-    return !plan.accepts || (await comparedIfAccepted(plan, row)) ? call : undefined;
+    const record = plan.accepts ? await comparedIfAccepted(plan, row) : undefined;
+    // The record has other values if references are expanded.
+    if (record && !plan.expand) return record.members as unknown as RecordedCall;
+    return record || !plan.accepts ? toCall(row) : undefined;
   };
 }
 

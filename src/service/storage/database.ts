@@ -1,4 +1,4 @@
-import type { Expression, Kysely, RawBuilder } from 'kysely';
+import type { Expression, Kysely, RawBuilder, SqlBool } from 'kysely';
 import type { Tables } from './database-tables.ts';
 
 /** A database transaction: every statement in it sees the same state. */
@@ -25,6 +25,8 @@ export interface MemberIndexStore {
    * the engine cannot read.
    */
   memberOf(column: keyof Tables['calls'], names: readonly string[]): SortedMember;
+  /** Returns the condition that a number of an index is surely read as JavaScript reads it. */
+  isExact(number: Expression<number | null>): Expression<SqlBool>;
   /** Returns the names of the indexes that are ready. */
   list(): Promise<string[]>;
   /** Creates an index while other requests are answered. `definition` is what follows `on`. */

@@ -33,6 +33,7 @@ export function postgresMemberIndexes(db: Kysely<Tables>): MemberIndexStore {
         text: `case when ${isUnreadable} then null when ${type} not in ('number', 'null') then ${value} end collate "C"`,
       };
     },
+    isExact: () => sql`true`,
     list: async () => {
       const found = sql<{ name: string }>`
         select c.relname as name from pg_catalog.pg_index i join pg_catalog.pg_class c on c.oid = i.indexrelid

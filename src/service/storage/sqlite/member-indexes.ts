@@ -43,6 +43,7 @@ export function sqliteMemberIndexes(
           when ${type} in ('true', 'false') then ${type} else json_extract(${member}) end`,
       };
     },
+    isExact: (number) => sql`(typeof(${number}) = 'integer')`,
     list: async () => {
       const found = sql<{ name: string }>`
         select name from sqlite_schema where type = 'index' and tbl_name = 'calls' and substr(name, 1, 13) = ${prefix}`;
