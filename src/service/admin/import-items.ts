@@ -107,22 +107,24 @@ export async function importItems(
   named: ImportTarget,
 ): Promise<FileImportResult> {
   const { items, states, steps, feedback } = await readImport(source, named);
-  return database.write(async (transaction) => {
+  const result = await database.write(async (transaction) => {
     const { queueId, otherQueues } = await ensureQueue(transaction, named);
     const target = { ...named, queueId };
     for (const batch of inBatches(inCallOrder(steps), itemsPerStep))
       await addCalls(transaction, batch, target.projectId);
-    const result = await addItems(transaction, items, target);
+    const itemCounts = await addItems(transaction, items, target);
     const known = await onKnownCalls(transaction, feedback, target);
     const { added, newFields, lacksFields } = await addFeedback(transaction, known, target);
     await completeJudged(transaction, states, known, target);
     return {
-      ...result,
+      ...itemCounts,
       ...(feedback.length > 0 && { feedback: added, unknownCalls: feedback.length - known.length }),
       ...(otherQueues ? { otherQueues } : newFields.length > 0 && { newFields }),
       ...(lacksFields && { lacksFields }),
     };
   });
+  if (items.length + steps.length + feedback.length > itemsPerStep) await database.gatherStatistics();
+  return result;
 }
 
 /** The lines of a file, checked. */

@@ -1,4 +1,4 @@
-import { type SelectQueryBuilder, sql } from 'kysely';
+import { type AliasedExpression, type SelectQueryBuilder, sql } from 'kysely';
 import type { ResultOf } from '../../contract/endpoints.ts';
 import { annotationStates } from '../../contract/queue-items.ts';
 import { callReference } from '../../contract/references.ts';
@@ -9,6 +9,7 @@ import type { RequestBudget } from '../request-budget.ts';
 import { deletedCallIds } from '../storage/call-events.ts';
 import type { Database, Transaction } from '../storage/database.ts';
 import type { Tables } from '../storage/database-tables.ts';
+import { isPostgres } from '../storage/in-chunks.ts';
 import { findQueue } from '../storage/queue-rows.ts';
 import type { OperationHandler, OperationInput } from './operation.ts';
 import {
@@ -21,7 +22,7 @@ import {
   selectFeedbackKeys,
   shortBytes,
 } from './read-judgements.ts';
-import { conditionsFor, findsByIndex, type ItemSelection, selectItems } from './select-items.ts';
+import { conditionsFor, findsByIndex, type ItemQuery, type ItemSelection, selectItems } from './select-items.ts';
 
 type Summary = ResultOf<'summarizeQueueItems'>;
 type ItemGroup = NonNullable<Summary['groups']>[number];
@@ -265,16 +266,11 @@ async function* readAlikeItems(
         .select(sql<string>`substr(weave_ref, length(${prefix}) + 1)`.as('judged_call'))
         .select(sql<string>`string_agg(judgement, ' ')`.as('judgements'))
         .groupBy('weave_ref');
-      const items = selectItems(transaction, ofQueue, conditions).where('call_id', '>', from.slice(prefix.length));
-      const itemsOfPart = last === undefined ? items : items.where('call_id', '<=', last.slice(prefix.length));
-      const found = await transaction
-        .selectFrom(byCall.as('judged'))
-        // SQLite reads the tables of a cross join in their order, and so looks for items by their calls.
-        .crossJoin(itemsOfPart.select(['id', 'call_id', 'call_op_name', 'annotation_state']).as('items'))
-        .whereRef('call_id', '=', 'judged_call')
+      const items = selectItems(transaction, ofQueue, conditions, itemsOf(transaction, ofQueue, byCall.as('judged')));
+      const found = await items
         .select(['call_op_name', 'annotation_state'])
         .select(({ fn }) => [fn.min('call_id').as('first'), sql<string>`string_agg(id, ' ')`.as('ids')])
-        .groupBy(['call_op_name', 'annotation_state', 'judgements'])
+        .groupBy(['call_op_name', 'annotation_state', sql`judgements`])
         .execute();
       const firstCalls = found.map(({ first }) => first);
       const ofFirst = { ...ofQueue, references: referencesTo(firstCalls, ofQueue, database) };
@@ -304,6 +300,25 @@ async function* readAlikeItems(
     yield keys;
     budget.release(heldBytes);
   }
+}
+
+/**
+ * Selects the items of the calls of a query. Each call is looked up: PostgreSQL's statistics know too little of a new queue, so it would
+ * run the query again for each item, or read all items for each call. SQLite reads the tables of a cross join in their order.
+ */
+function itemsOf(
+  transaction: Transaction,
+  { project_id, queue_id }: JudgementsOfQueue,
+  calls: AliasedExpression<{ judged_call: string }, 'judged'>,
+) {
+  const judged = transaction.selectFrom(calls);
+  const key = sql`project_id, queue_id, call_id`;
+  const found = sql<Tables['queue_items']>`(
+    select * from queue_items where (${key}) >= (${project_id}, ${queue_id}, judged_call) order by ${key} limit 1)`;
+  const items = isPostgres(transaction)
+    ? judged.crossJoinLateral(found.as('queue_items'))
+    : judged.crossJoin('queue_items');
+  return items.where('call_id', '=', sql.ref<string>('judged_call')) as unknown as ItemQuery;
 }
 
 function referencesTo(calls: readonly string[], { project_id }: JudgementsOfQueue, database: Database) {

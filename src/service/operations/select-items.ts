@@ -1,4 +1,4 @@
-import { type RawBuilder, sql } from 'kysely';
+import { type RawBuilder, type SelectQueryBuilder, sql } from 'kysely';
 import type { BodyOf } from '../../contract/endpoints.ts';
 import { judgementTypes } from '../../contract/feedback.ts';
 import { annotatorOf, hasJudgementConditions, judgementTest } from '../../contract/judgement-test.ts';
@@ -175,10 +175,17 @@ export async function* readItemRows<Column extends keyof Tables['queue_items']>(
   budget.release(rowsPerTurn * bytesPerRow);
 }
 
-/** Returns the items of a queue that fulfil conditions, as a query of which the columns are to be selected. */
-export function selectItems(transaction: Transaction, { project_id, queue_id }: QueueKey, conditions?: ItemSelection) {
-  let items = transaction
-    .selectFrom('queue_items')
+/** A query of items of which the columns are to be selected. */
+export type ItemQuery = SelectQueryBuilder<Tables, 'queue_items', object>;
+
+/** Returns the items of a queue that fulfil conditions, as a query of which the columns are to be selected; `from` has only some items. */
+export function selectItems(
+  transaction: Transaction,
+  { project_id, queue_id }: QueueKey,
+  conditions?: ItemSelection,
+  from?: ItemQuery,
+): ItemQuery {
+  let items = (from ?? transaction.selectFrom('queue_items'))
     .where('project_id', '=', project_id)
     .where('queue_id', '=', queue_id)
     .where('deleted_at', 'is', null);
@@ -188,16 +195,21 @@ export function selectItems(transaction: Transaction, { project_id, queue_id }: 
     const value = filter[column];
     if (value != null) items = items.where(column, '=', value);
   }
+  // PostgreSQL would search a list again for each item that was looked up, unless the list cannot be joined.
+  const isIn = (list: RawBuilder<unknown>) =>
+    from ? sql<boolean>`coalesce(call_id in ${list}, false)` : sql<boolean>`call_id in ${list}`;
   const { annotation_states, ids, call_ids, has_error, started_after, started_before, latency_above } = filter;
   if (annotation_states?.length) items = items.where('annotation_state', 'in', [...new Set(annotation_states)]);
   if (ids?.length) {
     const named = database.textsOf(JSON.stringify(ids));
     // SQLite would look for neither items nor calls in their index if each item could match by either. PostgreSQL would search the
     // named ones again for each item of a queue that is so new that it has no statistics of it.
-    items = items.where(sql<boolean>`call_id in (with named_calls as materialized (
+    items = items.where(
+      isIn(sql`(with named_calls as materialized (
       select * from ${named} as named union all
       select call_id from queue_items where id in ${named}
-      and project_id || '' = ${project_id} and queue_id || '' = ${queue_id}) select * from named_calls)`);
+      and project_id || '' = ${project_id} and queue_id || '' = ${queue_id}) select * from named_calls)`),
+    );
   }
   if (call_ids?.length) items = items.where('call_id', 'in', call_ids);
   if (filter.unfinished_by_me) items = items.where((builder) => builder.not(isFinishedBy(account, builder)));
@@ -221,7 +233,7 @@ export function selectItems(transaction: Transaction, { project_id, queue_id }: 
     );
   }
   for (const { isWanted, ids } of calls)
-    items = items.where(sql<boolean>`call_id ${sql.raw(isWanted ? 'in' : 'not in')} ${ids}`);
+    items = items.where(isWanted ? isIn(ids) : sql<boolean>`call_id not in ${ids}`);
   return items;
 }
 

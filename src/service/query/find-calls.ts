@@ -88,7 +88,7 @@ export async function* findCallRows(
   columns: readonly (keyof CallRow | 'json_bytes')[],
   access: QueryAccess,
 ): AsyncGenerator<SizedRow[], void, undefined> {
-  const plan = await narrowPlan(database, planCalls(database, selection, access), 'page');
+  const [plan] = await narrowPlan(database, planCalls(database, selection, access), 'page');
   const tested = plan.accepts ? [...smallColumns, ...jsonColumnsOf(plan.paths)] : [];
   const read = [...new Set([...placeColumns, ...columns, ...tested])];
   const scan = { direction: 'asc', columns: read, offset: 0, limit: limit ?? Number.MAX_SAFE_INTEGER } as const;

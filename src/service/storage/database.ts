@@ -69,6 +69,8 @@ export interface Database {
   write<T>(work: (transaction: Transaction) => Promise<T>): Promise<T>;
   /** Does the same, but one after another in all processes: for work that would fail and be repeated beside its like. */
   writeInTurn<T>(work: (transaction: Transaction) => Promise<T>): Promise<T>;
+  /** Tells the engine what the tables hold, so that its plans suit what was just stored in large numbers. */
+  gatherStatistics(): Promise<void>;
   /** Returns the faults that the database engine finds in its data; an empty list if there are none. */
   integrityCheck(): Promise<string[]>;
   close(): Promise<void>;

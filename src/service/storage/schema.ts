@@ -14,17 +14,19 @@ export interface Engine extends ColumnTypes {
   newBeginning: string;
   /** Returns the names of the existing tables. */
   listTables(db: Kysely<Tables>): Promise<string[]>;
+  /** Options of every table, in SQL. */
+  tableOptions: string;
 }
 
 /** Returns the SQL statements that create the tables. */
-function schemaStatements({ textType, bytesType }: Engine): string[] {
+function schemaStatements({ textType, bytesType, tableOptions }: Engine): string[] {
   const typeOf = (type: string): string => (type === 'text' ? textType : type === 'bytes' ? bytesType : type);
   return Object.entries(tables).flatMap(([name, { columns, constraints, indexes }]) => {
     const definitions = Object.entries(columns).map(
       ([column, { type, isRequired }]) => `${column} ${typeOf(type)}${isRequired ? ' not null' : ''}`,
     );
     return [
-      `create table ${name} (${[...definitions, ...constraints].join(', ')})`,
+      `create table ${name} (${[...definitions, ...constraints].join(', ')}) ${tableOptions}`,
       ...Object.entries(indexes).map(([index, definition]) => `create index ${index} on ${name} ${definition}`),
     ];
   });

@@ -2,7 +2,15 @@ import { createReadStream } from 'node:fs';
 import { createInterface } from 'node:readline';
 import { describe, expect, it } from 'vitest';
 import { normalizeTimestamp } from '../../../src/core/timestamps.ts';
-import { basic, startTestService, storedIn, temporaryData, withStore } from '../../support/embedded-service.ts';
+import {
+  basic,
+  execute,
+  onPostgres,
+  startTestService,
+  storedIn,
+  temporaryData,
+  withStore,
+} from '../../support/embedded-service.ts';
 import { emptyHome, run, temporaryFolder } from '../../support/heddle.ts';
 import { hasReviewItems, reviewItems } from '../../support/review-items.ts';
 
@@ -50,6 +58,18 @@ describe('importItems', () => {
         code: 'invalid_arguments',
       });
     });
+  });
+
+  it.runIf(onPostgres)('tells PostgreSQL how many calls and items it holds then', async () => {
+    const data = await temporaryData();
+    const lines = Array.from({ length: 1_100 }, (_, n) => JSON.stringify({ ...good, call_id: `c${n}` }));
+    await withStore(data, (store) => store.importItems(lines, target));
+    const known = `select relname, reltuples, reloptions from pg_class where relname in ('calls', 'queue_items') order by 1`;
+    const reloptions = ['autovacuum_analyze_threshold=500', 'autovacuum_analyze_scale_factor=0.005'];
+    expect(await execute(data, known)).toEqual([
+      { relname: 'calls', reltuples: 1100, reloptions },
+      { relname: 'queue_items', reltuples: 1100, reloptions },
+    ]);
   });
 
   it('does not change a call that is already in the queue, and accepts the same call in another queue', async () => {

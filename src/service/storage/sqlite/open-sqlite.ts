@@ -20,6 +20,7 @@ export const sqliteEngine: Engine = {
   textType: 'text',
   bytesType: 'blob',
   listTables: async (db) => (await db.introspection.getTables()).map(({ name }) => name),
+  tableOptions: '',
 };
 
 // A deferred transaction that writes fails at once if another process wrote since it began; waiting cannot help.
@@ -58,6 +59,8 @@ export async function openSqlite(file: string): Promise<Database> {
       write,
       // Writes of all processes are one after another already.
       writeInTurn: write,
+      // Without statistics, its plans are the same whatever the tables hold.
+      gatherStatistics: async () => {},
       integrityCheck: () => retryWhileBusy(() => integrityCheck(writer)),
       close: async () => {
         await memberIndexes.finished();
