@@ -22,7 +22,7 @@ import {
   selectFeedbackKeys,
   shortBytes,
 } from './read-judgements.ts';
-import { conditionsFor, findsByIndex, type ItemQuery, type ItemSelection, selectItems } from './select-items.ts';
+import { conditionsFor, findsByIndex, type ItemSelection, type SelectedItems, selectItems } from './select-items.ts';
 
 type Summary = ResultOf<'summarizeQueueItems'>;
 type ItemGroup = NonNullable<Summary['groups']>[number];
@@ -318,7 +318,7 @@ function itemsOf(
   const items = isPostgres(transaction)
     ? judged.crossJoinLateral(found.as('queue_items'))
     : judged.crossJoin('queue_items');
-  return items.where('call_id', '=', sql.ref<string>('judged_call')) as unknown as ItemQuery;
+  return items.where('call_id', '=', sql.ref<string>('judged_call')) as unknown as SelectedItems;
 }
 
 function referencesTo(calls: readonly string[], { project_id }: JudgementsOfQueue, database: Database) {

@@ -176,15 +176,15 @@ export async function* readItemRows<Column extends keyof Tables['queue_items']>(
 }
 
 /** A query of items of which the columns are to be selected. */
-export type ItemQuery = SelectQueryBuilder<Tables, 'queue_items', object>;
+export type SelectedItems = SelectQueryBuilder<Tables, 'queue_items', object>;
 
 /** Returns the items of a queue that fulfil conditions, as a query of which the columns are to be selected; `from` has only some items. */
 export function selectItems(
   transaction: Transaction,
   { project_id, queue_id }: QueueKey,
   conditions?: ItemSelection,
-  from?: ItemQuery,
-): ItemQuery {
+  from?: SelectedItems,
+): SelectedItems {
   let items = (from ?? transaction.selectFrom('queue_items'))
     .where('project_id', '=', project_id)
     .where('queue_id', '=', queue_id)
