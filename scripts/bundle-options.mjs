@@ -39,8 +39,9 @@ const emojiNamesOnly = {
   setup({ onLoad }) {
     onLoad({ filter: /[\\/]unicode-emoji-json[\\/]data-by-emoji\.json$/ }, ({ path }) => {
       const emoji = Object.entries(JSON.parse(readFileSync(path, 'utf8')));
-      const names = Object.fromEntries(emoji.map(([sign, { slug }]) => [sign, { slug }]));
-      return { contents: `export default ${JSON.stringify(names)}` };
+      const slugs = JSON.stringify(Object.fromEntries(emoji.map(([sign, { slug }]) => [sign, slug])));
+      const members = 'Object.entries(slugs).map(([sign, slug]) => [sign, { slug }])';
+      return { contents: `const slugs = ${slugs}; export default Object.fromEntries(${members})` };
     });
   },
 };
