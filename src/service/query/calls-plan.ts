@@ -168,7 +168,7 @@ export async function narrowPlan(database: Database, plan: CallsPlan, purpose: '
   if (isById(plan)) return [plan];
   if (purpose === 'count' && plan.parts.some(({ copies }) => copies)) {
     const named = await withOperations(database, plan, purpose);
-    if (copiesOf(named)) return [named];
+    if (named.ids || copiesOf(named)) return [named];
   }
   const listed = (await withFeedback(database, plan)) ?? (await withQueues(database, plan));
   if (listed) return [listed];
@@ -303,7 +303,8 @@ async function withOperations(database: Database, plan: CallsPlan, purpose: 'pag
   const found = await database.read((transaction) => namesThatPass(transaction, plan.project_id, tests));
   const onName = allOf(plan.tests.filter(readsNameOnly));
   const passed = found?.filter((op_name) => onName.accepts(new ComparedRecord({ op_name })));
-  const named = passed?.length === 0 ? noOperation : isOneOf('op_name', passed ?? []).parts[0];
+  if (passed?.length === 0) return withIds(plan, []);
+  const named = isOneOf('op_name', passed ?? []).parts[0];
   if (passed === undefined || named === undefined) return plan;
   const parts = [...plan.parts.filter((part) => !isTest(part)), named];
   const rest = plan.tests.filter((test) => !readsNameOnly(test));
@@ -354,8 +355,6 @@ async function namesThatPass(
   }
   return passed;
 }
-
-const noOperation: ConditionPart = { condition: sql<SqlBool>`1 = 0`, about: { column: 'op_name', is: 'one of' } };
 
 /** Returns whether the index of operations serves a plan best: no condition has another index, which may find few calls. */
 export function isServedByOperations({ parts, ids }: CallsPlan): boolean {
