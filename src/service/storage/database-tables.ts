@@ -173,8 +173,8 @@ export const tables = {
         // Those whose summary is no object: their items have a latency all the same.
         calls_without_latency: '(project_id, id) where latency is null and ended_at is not null',
         calls_with_exception: '(project_id, started_at, id) where exception is not null',
-        // With the members that filters compare, a page of an operation, user, run or turn is found without reading the other calls.
-        calls_by_start: '(project_id, started_at, id, op_name, wb_user_id, wb_run_id, turn_id)',
+        // With the name of the operation, a page of one that is seldom called is found without reading the other calls.
+        calls_by_start: '(project_id, started_at, id, op_name)',
       },
     },
   ),

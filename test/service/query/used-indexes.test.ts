@@ -2,7 +2,7 @@ import type { KyselyPlugin } from 'kysely';
 import { describe, expect, it } from 'vitest';
 import type { CallsFilter } from '../../../src/contract/calls.ts';
 import { queryThreads } from '../../../src/service/operations/threads.ts';
-import { countFoundCalls, findCalls } from '../../../src/service/query/find-calls.ts';
+import { findCalls } from '../../../src/service/query/find-calls.ts';
 import { MemoryPool, RequestBudget } from '../../../src/service/request-budget.ts';
 import type { Database } from '../../../src/service/storage/database.ts';
 import { openDatabase } from '../../../src/service/storage/open-database.ts';
@@ -54,12 +54,6 @@ describe.skipIf(onPostgres)('the index that SQLite reads', () => {
     const steps = await stepsOf(newest({ [member]: manyIds }));
     expect(steps.filter((step) => step.includes('calls_by_start'))).toEqual([]);
     expect(steps.filter((step) => step.includes(index)).length).toBeGreaterThan(0);
-  });
-
-  it.each(['wb_user_ids', 'wb_run_ids', 'turn_ids'])('to count calls by %s has that member', async (member) => {
-    const filter = { [member]: ['one'] };
-    const steps = await stepsOf((database) => countFoundCalls(database, { project_id, filter }, 1e9, { budget }));
-    expect(steps.filter((step) => step.includes('COVERING INDEX calls_by_start')).length).toBeGreaterThan(0);
   });
 
   it('for threads has their turns alone', async () => {
