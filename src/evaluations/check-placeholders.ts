@@ -19,12 +19,12 @@ interface Need {
   column: string;
 }
 
-/** Where rows come from, and the advice for a scorer that does not fit them. */
+/** The source of the rows, and what errors advise if a scorer does not fit them. */
 interface RowSource {
   name: string;
-  /** What to do about the prompt of a judge. */
+  /** Says how to change the prompt of a judge. */
   judgeAdvice: string;
-  /** What to do about the column that another scorer needs. */
+  /** Says how to give another scorer the column that it needs. */
   columnAdvice: string;
   /** The first words of the error, which say what did not happen. By default, nothing was started. */
   consequence?: string;

@@ -77,8 +77,8 @@ export interface Update {
   /** The changes of the item by others during the call, as text. */
   meanwhile?: string;
   /**
-   * What the other side gave, and the change leaves. If the user asks, it is what this client gave otherwise than the user; if the client
-   * takes back, and has itself given nothing of the kind, it is what the user gave.
+   * What the change leaves because the other side gave it. A change by the user leaves what this client judged differently; one by the
+   * client, which takes back what only the user has given, leaves that.
    */
   stays: (Judgement | Note)[];
   /** True if taking judgements back opens the item again for its account, which has completed it. */

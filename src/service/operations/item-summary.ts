@@ -114,7 +114,7 @@ function exclusionIn(conditions: ItemSelection, project_id: string) {
 
 async function groupByJudgements(database: Database, input: SummaryInput): Promise<Summary> {
   const { path, body, budget, conditions } = input;
-  // Unless a call without judgements fulfils the conditions, no others do.
+  // If a call without judgements does not fulfil the conditions, only judged calls do.
   const isRead = conditions.passes && !(await conditions.passes([]));
   const ofQueue = {
     project_id: body.project_id,
@@ -151,15 +151,19 @@ async function groupByJudgements(database: Database, input: SummaryInput): Promi
         judgedItems.set(kind, (judgedItems.get(kind) ?? 0) + ids.length);
         if (conditions.passes && !(await conditions.passes(judgements))) continue;
         const { numbers, isDisputed } = compare(judgements);
+        if (isDisputed) {
+          for (const id of ids) disputed.set(id, judgements);
+          if (disputed.size > maxListed) return false;
+          continue;
+        }
         const key = `${kind} ${numbers}`;
         const place = places.get(key);
-        if (isDisputed) for (const id of ids) disputed.set(id, judgements);
-        else if (place !== undefined) groups[place]!.count += ids.length;
-        else {
-          places.set(key, groups.length);
-          if (!addGroup({ ...ofOperation, count: ids.length }, judgements)) return false;
+        if (place !== undefined) {
+          groups[place]!.count += ids.length;
+          continue;
         }
-        if (disputed.size > maxListed) return false;
+        places.set(key, groups.length);
+        if (!addGroup({ ...ofOperation, count: ids.length }, judgements)) return false;
       }
     }
     return true;

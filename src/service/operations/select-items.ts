@@ -195,7 +195,7 @@ export function selectItems(
     const value = filter[column];
     if (value != null) items = items.where(column, '=', value);
   }
-  // PostgreSQL would search a list again for each item that was looked up, unless the list cannot be joined.
+  // PostgreSQL would join the list with the items that are looked up, and search it again for each. It joins no condition inside a function.
   const isIn = (list: RawBuilder<unknown>) =>
     from ? sql<boolean>`coalesce(call_id in ${list}, false)` : sql<boolean>`call_id in ${list}`;
   const { annotation_states, ids, call_ids, has_error, started_after, started_before, latency_above } = filter;

@@ -185,7 +185,7 @@ export function comparedInIndex(
   const names = path.split('.');
   const isAccepted = (value: unknown): boolean =>
     accepts(new ComparedRecord(names.reduceRight((inner, name) => ({ [name]: inner }), value as object)));
-  // Whether a number is equal to a text depends on how it is written.
+  // A number equals a text only if it is written in the same way, which no index tells.
   const exact = texts ? [] : [...new Set(edges)].filter(Number.isInteger);
   const answers = [
     ...(texts ? equalTexts(index, texts) : convertedTexts(index, isAccepted)),

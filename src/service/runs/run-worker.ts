@@ -109,7 +109,7 @@ export class RunWorker {
   readonly #budget: RunBudget;
   /** True if the budget does not cover the next trial, and none is in progress. */
   #isOverBudget = false;
-  /** How many trials failed, all for the same reason; undefined once a reply was usable or a reason differed, or if another process began. */
+  /** The one reason for which all trials so far failed, and their number; undefined once one did not, or if another process began the run. */
   #alikeFailures: { reason: string; count: number } | undefined;
   #unstored: Unstored[] = [];
   /** Aborts when there is something to store. */
