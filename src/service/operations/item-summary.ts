@@ -248,10 +248,11 @@ async function* readAlikeItems(
       selectFeedback(transaction, ofQueue).where('weave_ref', '>', from).where('weave_ref', '<', end);
     const { last, count } = await database.read(async (transaction) => {
       const references = select(transaction).select('weave_ref').orderBy('weave_ref');
-      const last = await references.offset(rowsPerBatch).limit(1).executeTakeFirst();
-      const judged = last ? select(transaction).where('weave_ref', '<=', last.weave_ref) : select(transaction);
-      const { count } = await judged.select(({ fn }) => fn.countAll().as('count')).executeTakeFirstOrThrow();
-      return { last: last?.weave_ref, count: Number(count) };
+      const last = (await references.offset(rowsPerBatch).limit(1).executeTakeFirst())?.weave_ref;
+      // Those that were passed over are not counted again.
+      const counted = last === undefined ? select(transaction) : select(transaction).where('weave_ref', '=', last);
+      const { count } = await counted.select(({ fn }) => fn.countAll().as('count')).executeTakeFirstOrThrow();
+      return { last, count: Number(count) + (last === undefined ? 0 : rowsPerBatch) };
     });
     const heldBytes = count * bytesPerFeedback;
     await budget.reserve(heldBytes);

@@ -10,6 +10,7 @@ import { SearchSize } from '../query/search-size.ts';
 import type { RequestBudget } from '../request-budget.ts';
 import type { Database, Transaction } from '../storage/database.ts';
 import type { Tables } from '../storage/database-tables.ts';
+import { isPostgres } from '../storage/in-chunks.ts';
 import { isFinishedBy } from '../storage/queue-rows.ts';
 import { type JudgementInQueue, readJudgedCalls } from './read-judgements.ts';
 
@@ -222,15 +223,11 @@ export function selectItems(
     const failed = transaction.selectFrom('calls').select('id').where('exception', 'is not', null);
     items = items.where('call_id', 'in', failed.where('project_id', '=', project_id));
   } else if (has_error != null) {
-    items = items.where(({ exists, selectFrom }) =>
-      exists(
-        selectFrom('calls')
-          .select('calls.id')
-          .whereRef('calls.project_id', '=', 'queue_items.project_id')
-          .whereRef('calls.id', '=', 'queue_items.call_id')
-          .where('exception', 'is', null),
-      ),
-    );
+    // Two indexes tell it, because an item has the start of its call. PostgreSQL would join both without knowing what they hold.
+    const isOfItem = sql`calls.project_id = queue_items.project_id and calls.id = call_id`;
+    const failed = isPostgres(transaction) ? sql`calls` : sql`calls indexed by calls_with_exception`;
+    items = items.where(sql<boolean>`coalesce(exists (select 1 from calls where ${isOfItem})
+      and not exists (select 1 from ${failed} where ${isOfItem} and calls.started_at = call_started_at and exception is not null), false)`);
   }
   for (const { isWanted, ids } of calls)
     items = items.where(isWanted ? isIn(ids) : sql<boolean>`call_id not in ${ids}`);
