@@ -19,11 +19,14 @@ const server = process.env.HEDDLE_TEST_DATABASE_URL;
 /** True if the tests keep their data in the PostgreSQL server that HEDDLE_TEST_DATABASE_URL names, instead of in files. */
 export const onPostgres = server !== undefined;
 
-/** Creates an empty storage, a database or a data file, and removes it at the end of the test. */
-export async function temporaryData(): Promise<string> {
+/**
+ * Creates an empty storage, a database or a data file, and removes it at the end of the test.
+ * @param template the database that is copied; `template1` has the tables already.
+ */
+export async function temporaryData(template: 'template0' | 'template1' = 'template0'): Promise<string> {
   if (server === undefined) return temporaryFile('data/heddle.db');
   const name = `heddle_${randomUUID().replaceAll('-', '')}`;
-  await execute(server, `create database ${name}`);
+  await execute(server, `create database ${name} template ${template}`);
   // `force` ends connections that a test left open.
   onEnd(() => execute(server, `drop database ${name} with (force)`));
   return Object.assign(new URL(server), { pathname: name }).href;
@@ -134,7 +137,7 @@ export class TestService {
 
 /** Starts the embedded service in this process, on an empty storage. It stops at the end of the test. */
 export async function startTestService(options: Partial<ServiceOptions> = {}): Promise<TestService> {
-  const data = options.data ?? (await temporaryData());
+  const data = options.data ?? (await temporaryData('template1'));
   const running = await startService({ data, account, ...options });
   onEnd(() => running.close());
   return new TestService(running, data);
