@@ -15,6 +15,7 @@ import { findCallRows, findCalls } from '../query/find-calls.ts';
 import { operationOf } from '../runs/recorded-runs.ts';
 import { bytesOf, jsonColumns } from '../storage/call-rows.ts';
 import type { Database } from '../storage/database.ts';
+import { selectInProject } from '../storage/in-chunks.ts';
 import { createCostAdder } from './costs.ts';
 import type { OperationHandler } from './operation.ts';
 
@@ -322,10 +323,8 @@ export const filesStats: OperationHandler<'filesStats'> = async ({ body }, { dat
 
 async function fileBytes(database: Database, project_id: string): Promise<number> {
   const { size } = await database.read((transaction) =>
-    transaction
-      .selectFrom('files')
+    selectInProject(transaction, 'files', project_id)
       .select(({ fn }) => fn.sum<number | null>('size_bytes').as('size'))
-      .where('project_id', '=', project_id)
       .executeTakeFirstOrThrow(),
   );
   // PostgreSQL's driver returns sums as strings.
@@ -334,10 +333,8 @@ async function fileBytes(database: Database, project_id: string): Promise<number
 
 async function objectBytes(database: Database, project_id: string): Promise<number> {
   const { size } = await database.read((transaction) =>
-    transaction
-      .selectFrom('objects')
+    selectInProject(transaction, 'objects', project_id)
       .select(({ fn }) => fn.sum<number | null>(fn('octet_length', ['content'])).as('size'))
-      .where('project_id', '=', project_id)
       .executeTakeFirstOrThrow(),
   );
   return Number(size ?? 0);
