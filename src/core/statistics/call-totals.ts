@@ -12,6 +12,9 @@ interface TotalledCall {
   summary?: unknown;
 }
 
+/** The columns of recorded calls that have these members. */
+export const totalledColumns = ['op_name', 'parent_id', 'started_at', 'ended_at', 'exception', 'summary'];
+
 /** The totals of the calls of one operation, as a type that fits objects with any members. */
 export type OperationTotals = {
   operation: string;
@@ -65,9 +68,9 @@ export class CallTotals {
     if (typeof latency === 'number') known.latencies.push(latency);
   }
 
-  /** Returns the models of the calls for which no price is known, up to a limit. */
-  unpricedModels(): string[] {
-    return [...this.#unpriced].sort();
+  /** Returns the number of the calls, the totals of each operation, and the models without a price, up to a limit. */
+  report() {
+    return { count: this.size, operations: this.byOperation(), unpriced_models: [...this.#unpriced].sort() };
   }
 
   /** Returns the totals of each operation, those with the most calls first. */

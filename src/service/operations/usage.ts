@@ -7,7 +7,7 @@ import { inBatches } from '../../core/in-batches.ts';
 import { floatNumber, parseStoredJson, plainNumber } from '../../core/json/exact-number.ts';
 import { isJsonObject, objectOrEmpty } from '../../core/json/json-object.ts';
 import { ownMember } from '../../core/json/member-at.ts';
-import { CallTotals } from '../../core/statistics/call-totals.ts';
+import { CallTotals, totalledColumns } from '../../core/statistics/call-totals.ts';
 import { microsecondsOf, normalizeTimestamp, shortTimestamp } from '../../core/timestamps.ts';
 import { nextTurn } from '../../core/turns.ts';
 import type { CallsSelection, QueryAccess } from '../query/calls-plan.ts';
@@ -173,7 +173,7 @@ export const callTotals: OperationHandler<'callTotals'> = async ({ body, maySee,
   const totals = new CallTotals();
   const query = {
     ...selection,
-    columns: ['op_name', 'parent_id', 'started_at', 'ended_at', 'exception', 'summary'],
+    columns: totalledColumns,
     sort_by: [{ field: 'started_at', direction: 'desc' as const }],
     limit: most + 1,
   };
@@ -185,12 +185,7 @@ export const callTotals: OperationHandler<'callTotals'> = async ({ body, maySee,
     await addCosts(added);
     for (const call of added) totals.add(operationOf(call), call);
   }
-  return {
-    count: totals.size,
-    has_more,
-    operations: totals.byOperation(),
-    unpriced_models: totals.unpricedModels(),
-  };
+  return { ...totals.report(), has_more };
 };
 
 /** Maximum number of spans of time in a response. */
