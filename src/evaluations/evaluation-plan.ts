@@ -1,6 +1,6 @@
 import * as z from 'zod';
 import type { ServiceClient } from '../client/service-client.ts';
-import { withFallback } from '../client/with-fallback.ts';
+import { ifSupported } from '../client/with-fallback.ts';
 import { charsPerToken } from '../contract/inference.ts';
 import { fillPlaceholders, messagesOfPrompt, templateTexts } from '../contract/prompts.ts';
 import { parseReference } from '../contract/references.ts';
@@ -115,10 +115,8 @@ export async function readDataset(
   }
   const read = (start: number, end: number): Promise<Row[]> =>
     readTable({ project_id, digest: table.name }, start, end, service);
-  const count = await withFallback(
-    async () => (await service.call('countTableRows', { body: { project_id, digest: table.name } })).count,
-    async () => (await read(0, Number.MAX_SAFE_INTEGER)).length,
-  );
+  const counted = await ifSupported(service.call('countTableRows', { body: { project_id, digest: table.name } }));
+  const count = counted?.count ?? (await read(0, Number.MAX_SAFE_INTEGER)).length;
   return { reference: val.dataset as string, count, sample: await read(0, sampledRows), read };
 }
 

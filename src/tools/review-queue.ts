@@ -1,5 +1,5 @@
 import * as z from 'zod';
-import { withFallback } from '../client/with-fallback.ts';
+import { ifSupported } from '../client/with-fallback.ts';
 import { reviewersPerItem } from '../contract/queues.ts';
 import { callIdOf } from '../contract/references.ts';
 import { readDisputedPage } from '../queues/disputed-items.ts';
@@ -147,14 +147,9 @@ Example: {"queue_id":"support-triage"}`,
     const callIds = page.items.map(({ call_id }) => call_id);
     const [fields = []] = limit === undefined ? [] : await readFieldsOfQueues([queue], context.service);
     if (limit !== undefined) rememberRules(access, page.as_of, rulesOf(queue, fields));
-    const [items, feedback, queueId] = await Promise.all([
+    const [items, feedback = [], queueId] = await Promise.all([
       withCallValues(page.items.map(withReadableTimes), project, maxValueChars, context),
-      callIds.length === 0 || disagreement
-        ? []
-        : withFallback(
-            () => readFeedbackOnCalls(access, callIds),
-            async () => [],
-          ),
+      callIds.length === 0 || disagreement ? [] : ifSupported(readFeedbackOnCalls(access, callIds)),
       queueForCommand(queue, project, service),
     ]);
     const own = await ownFeedbackIn(feedback, callIds, access, fields);
