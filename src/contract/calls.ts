@@ -68,10 +68,11 @@ const queryCallsRequest = z.object({
 });
 
 const callId = z.string().min(1);
-const time = z
+/** A time as {@link normalizeTimestamp} reads it. */
+export const timestamp = z
   .string()
-  .refine((text) => normalizeTimestamp(text) !== undefined, 'must be an ISO 8601 date and time')
-  .describe('ISO 8601; UTC if it names no zone.');
+  .refine((text) => normalizeTimestamp(text) !== undefined, 'must be an ISO 8601 date and time');
+const time = timestamp.describe('ISO 8601; UTC if it names no zone.');
 const members = z.record(z.string(), z.unknown());
 
 /** The members of a call that are known when it starts. */
