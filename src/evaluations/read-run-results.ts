@@ -261,16 +261,9 @@ async function currentStatus(call_id: string, project_id: string, { service }: A
 type ModelFacts = Pick<RunWithFigures, 'model' | 'prompt'>;
 
 async function readModels(references: readonly string[], { service }: Access): Promise<Map<string, ModelFacts>> {
-  try {
-    const values = await readValues(
-      references.filter((text) => parsePartReference(text) !== undefined),
-      service,
-    );
-    return new Map([...values].flatMap(([reference, val]) => modelFacts(val, reference)));
-  } catch (error) {
-    asServiceFailure(error, service);
-    return new Map();
-  }
+  const known = references.filter((text) => parsePartReference(text) !== undefined);
+  const values = await readValues(known, service).catch((error) => void asServiceFailure(error, service));
+  return new Map([...(values ?? [])].flatMap(([reference, val]) => modelFacts(val, reference)));
 }
 
 function modelFacts(val: unknown, reference: string): [string, ModelFacts][] {
