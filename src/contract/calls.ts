@@ -103,7 +103,6 @@ export const endedCall = z.object({
 });
 export type EndedCall = z.infer<typeof endedCall>;
 
-/** A call that has ended. */
 export const completedCall = z.object({
   ...startedCall.shape,
   id: callId,
@@ -126,7 +125,6 @@ const endCallRequest = z.object({ end: endedCall });
 /** The response of operations that have nothing to say. */
 export const emptyResponse = z.looseObject({});
 
-/** The operations on recorded calls. */
 export const callEndpoints = {
   readCall: endpoint({
     summary: 'Read a recorded call',

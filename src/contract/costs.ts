@@ -14,7 +14,6 @@ const price = z.object({
   provider_id: z.string().nullish(),
 });
 
-/** A stored price. */
 export const storedCost = z.looseObject({
   id: z.string().optional(),
   llm_id: z.string().optional().describe('Name of the model.'),
@@ -27,7 +26,6 @@ export const storedCost = z.looseObject({
 });
 export type StoredCost = z.infer<typeof storedCost>;
 
-/** The operations on prices of models. */
 export const costEndpoints = {
   createCosts: endpoint({
     summary: 'Store prices of models',

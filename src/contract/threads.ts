@@ -27,7 +27,6 @@ const thread = z.looseObject({
 });
 export type Thread = z.infer<typeof thread>;
 
-/** The operations on threads. */
 export const threadEndpoints = {
   queryThreads: endpoint({
     summary: 'Query threads of recorded calls',

@@ -27,7 +27,6 @@ export type Row = Record<string, unknown>;
 
 /** Rows from which columns and tokens are taken. */
 const sampledRows = 200;
-/** Rows that one request reads. */
 const rowsPerRequest = 1000;
 /** Scorers that are read at once. */
 const concurrentReads = 8;
@@ -150,7 +149,6 @@ export async function drawRows(dataset: DatasetRows, { n, seed }: RowSample): Pr
   return { reference: dataset.reference, count: rows.length, sample: rows.slice(0, sampledRows), read };
 }
 
-/** Reads the scorers of an evaluation. */
 export function readScorers({ val }: FoundEvaluation, service: ServiceClient): Promise<EvaluationScorers> {
   return readScorersOf(Array.isArray(val.scorers) ? val.scorers : [], service);
 }

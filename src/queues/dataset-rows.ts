@@ -27,7 +27,6 @@ type Row = Record<string, unknown>;
 export const maxDatasetRows = 10_000;
 export const maxDatasetBytes = 16 * 1024 * 1024;
 
-/** Calls that are read together. */
 const callsPerBatch = 500;
 /** Ids that a warning names. */
 const maxNamedIds = 3;

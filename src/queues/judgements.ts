@@ -79,7 +79,6 @@ function isOnCalls(projectId: string, callIds: readonly string[]): Record<string
   return { $in: [{ $getField: 'weave_ref' }, references] };
 }
 
-/** The members of feedback that are read. */
 const readMembers = ['id', 'weave_ref', 'feedback_type', 'payload', 'created_at', 'wb_user_id', 'creator', 'queue_id'];
 
 const oldestFirst = ['created_at', 'id'].map((field) => ({ field, direction: 'asc' as const }));

@@ -25,7 +25,6 @@ import { defineTool, projectArgument, projectOf, queueArgument, type ToolContext
 
 /** Matching calls that are read at most. */
 const maxCalls = 10_000;
-/** Calls that one request adds. */
 const callsPerRequest = 1000;
 /** Calls of which the display fields are looked up together. */
 const callsPerCheck = 100;
@@ -213,7 +212,6 @@ function sampleOf(ids: readonly string[], { n, seed }: { n: number; seed: number
   return ids.filter((id) => taken.has(id));
 }
 
-/** Returns the calls that a queue holds. */
 async function callsInQueue(queueId: string, project_id: string, { service }: ToolContext) {
   const held = new Set<string>();
   const read = async (page: { limit: number; offset: number }) =>

@@ -101,7 +101,6 @@ const output = z.object({
 type Result = z.output<typeof output>;
 /** The result of review_queue with a limit: a page of a queue, with what is needed to judge its items. */
 export type Review = Result & { filter: ReviewFilter };
-/** An item of the board. */
 export type ReviewedItem = Review['items'][number];
 
 /** The name of the tool that writes judgements. */

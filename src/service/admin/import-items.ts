@@ -182,7 +182,6 @@ export async function readImport(
   };
 }
 
-/** A checked line. */
 interface ParsedLine {
   item?: Omit<NewItem, 'annotation_state'> & { annotation_state?: AnnotationState | undefined };
   isStep?: boolean;

@@ -71,7 +71,6 @@ export const purgeCosts = inTransaction('purgeCosts', async (transaction, { body
   return {};
 });
 
-/** The memory of a price, in bytes. */
 const bytesPerPrice = 1000;
 
 async function readPrices(database: Database, project_id: string, budget: RequestBudget): Promise<Tables['costs'][]> {

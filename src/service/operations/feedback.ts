@@ -285,7 +285,6 @@ async function reopenItems(
 /** Identifies feedback, and tells what it is on and how much memory it takes, in bytes. */
 export type FeedbackKey = Pick<Tables['feedback'], 'id' | 'wb_user_id' | 'weave_ref' | 'memory_bytes'>;
 
-/** The memory of a key, in bytes. */
 const bytesPerKey = 300;
 const hint = 'ask for less feedback at once, with limit and offset';
 

@@ -24,7 +24,6 @@ import { operationReference, runOperations } from './recorded-runs.ts';
 
 /** A request to a model of inference, without its messages. */
 export interface ModelRequest {
-  /** Members of the body. */
   body: Members & { model: string };
   /** Messages that begin every request. */
   messages: unknown[];
@@ -56,7 +55,6 @@ export type ScorerParts = { negate: boolean; onlyIf?: string } & (
   | { kind: 'combined'; parts: ScorerParts[]; isAny: boolean; weights: number[] | null; threshold: number | null }
 );
 
-/** A scorer that a run applies. */
 export type RunScorer = { key: string; reference: string; operation: string } & ScorerParts;
 
 /** Returns the number of requests to models that a scorer takes, if each is answered at once. */

@@ -14,7 +14,6 @@ import { invocation } from '../../invocation.ts';
 export const importFormats = ['csv', 'jsonl'] as const;
 export type ImportFormat = (typeof importFormats)[number];
 
-/** A row of a file. */
 export interface FileRow {
   /** Number of the line, or of the entry of a JSON array; from 1. */
   line: number;
