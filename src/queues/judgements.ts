@@ -74,7 +74,8 @@ async function readMatching(
   return [...found.values()];
 }
 
-function isOnCalls(projectId: string, callIds: readonly string[]): Record<string, unknown> {
+/** Returns the condition on feedback that it is on one of some recorded calls. */
+export function isOnCalls(projectId: string, callIds: readonly string[]): Record<string, unknown> {
   const references = [...new Set(callIds)].map((id) => ({ $literal: callReference(projectId, id) }));
   return { $in: [{ $getField: 'weave_ref' }, references] };
 }
