@@ -270,7 +270,6 @@ function wrongClass(kind: string, expected: string, found: string): Refusal {
 interface StoredVersion {
   /** The reference with a digest. */
   reference: string;
-  project_id: string;
   name: string;
   className: string;
   val: unknown;
@@ -294,7 +293,7 @@ async function findStored(transaction: Transaction, text: unknown, access: Acces
   const { project_id, object_id, digest, leaf_object_class } = row;
   const reference = objectReference(project_id, object_id, digest);
   const val = withMarks(await parseContent(row, access), row);
-  return { reference, project_id, name: object_id, className: leaf_object_class ?? 'a plain object', val };
+  return { reference, name: object_id, className: leaf_object_class ?? 'a plain object', val };
 }
 
 /** Finds the table with the rows of a dataset. Rows that a dataset has in itself are stored as a table of the project. */
