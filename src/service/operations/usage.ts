@@ -4,10 +4,10 @@ import { type ModelUsage, maxTotalledCalls, type StatsBucket } from '../../contr
 import { appendTo } from '../../core/append-to.ts';
 import { Refusal } from '../../core/http/refusal.ts';
 import { inBatches } from '../../core/in-batches.ts';
-import { floatNumber, parseStoredJson, plainNumber } from '../../core/json/exact-number.ts';
+import { floatNumber, parseStoredJson } from '../../core/json/exact-number.ts';
 import { isJsonObject, objectOrEmpty } from '../../core/json/json-object.ts';
 import { ownMember } from '../../core/json/member-at.ts';
-import { CallTotals, totalledColumns } from '../../core/statistics/call-totals.ts';
+import { CallTotals, firstNumber, totalledColumns } from '../../core/statistics/call-totals.ts';
 import { microsecondsOf, normalizeTimestamp, shortTimestamp } from '../../core/timestamps.ts';
 import { nextTurn } from '../../core/turns.ts';
 import type { CallsSelection, QueryAccess } from '../query/calls-plan.ts';
@@ -91,28 +91,20 @@ function usageOf(recorded: unknown, withCosts: boolean): Map<string, ModelUsage>
       .filter(([, usage]) => isJsonObject(usage))
       .map(([model, usage]) => {
         const cost = ownMember(costs, model);
-        const priceOf = (name: string): number | null => {
-          const value = withCosts ? plainNumber(ownMember(cost, name)) : undefined;
-          return typeof value === 'number' ? value : null;
-        };
+        const priceOf = (name: string): number | null => (withCosts ? firstNumber(cost, name) : undefined) ?? null;
         return [
           model,
           {
-            requests: countOf(usage, 'requests'),
-            prompt_tokens: countOf(usage, 'prompt_tokens', 'input_tokens'),
-            completion_tokens: countOf(usage, 'completion_tokens', 'output_tokens'),
-            total_tokens: countOf(usage, 'total_tokens'),
+            requests: firstNumber(usage, 'requests') ?? 0,
+            prompt_tokens: firstNumber(usage, 'prompt_tokens', 'input_tokens') ?? 0,
+            completion_tokens: firstNumber(usage, 'completion_tokens', 'output_tokens') ?? 0,
+            total_tokens: firstNumber(usage, 'total_tokens') ?? 0,
             prompt_tokens_total_cost: priceOf(prices[0]),
             completion_tokens_total_cost: priceOf(prices[1]),
           },
         ];
       }),
   );
-}
-
-function countOf(usage: unknown, ...names: string[]): number {
-  const found = names.map((name) => plainNumber(ownMember(usage, name))).find((value) => typeof value === 'number');
-  return typeof found === 'number' ? found : 0;
 }
 
 /** Adds the usage of each call to the calls above it, and returns that of some calls. */
