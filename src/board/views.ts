@@ -1,6 +1,5 @@
 import { claimedAtOnce, claimMinutes, closedRowChars, pageSize, queuePageSize } from './page-sizes.ts';
 
-/** A tool and the arguments of a call. */
 export interface ToolCall {
   name: string;
   arguments: Record<string, unknown>;

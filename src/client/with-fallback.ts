@@ -14,11 +14,19 @@ export async function withFallback<T>(
   }
 }
 
-/** Returns what a request reads; undefined if the service has nothing there. */
-export function ifFound<T>(reading: Promise<T>): Promise<T | undefined> {
+/** Returns what a request reads; undefined at a service that lacks the operation. */
+export function ifSupported<T>(
+  reading: Promise<T>,
+  codes: readonly ErrorCode[] = ['unsupported'],
+): Promise<T | undefined> {
   return withFallback<T | undefined>(
     () => reading,
     async () => undefined,
-    ['not_found'],
+    codes,
   );
+}
+
+/** Returns what a request reads; undefined if the service has nothing there. */
+export function ifFound<T>(reading: Promise<T>): Promise<T | undefined> {
+  return ifSupported(reading, ['not_found']);
 }

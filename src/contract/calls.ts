@@ -68,10 +68,11 @@ const queryCallsRequest = z.object({
 });
 
 const callId = z.string().min(1);
-const time = z
+/** A time as {@link normalizeTimestamp} reads it. */
+export const timestamp = z
   .string()
-  .refine((text) => normalizeTimestamp(text) !== undefined, 'must be an ISO 8601 date and time')
-  .describe('ISO 8601; UTC if it names no zone.');
+  .refine((text) => normalizeTimestamp(text) !== undefined, 'must be an ISO 8601 date and time');
+const time = timestamp.describe('ISO 8601; UTC if it names no zone.');
 const members = z.record(z.string(), z.unknown());
 
 /** The members of a call that are known when it starts. */
@@ -102,7 +103,6 @@ export const endedCall = z.object({
 });
 export type EndedCall = z.infer<typeof endedCall>;
 
-/** A call that has ended. */
 export const completedCall = z.object({
   ...startedCall.shape,
   id: callId,
@@ -125,7 +125,6 @@ const endCallRequest = z.object({ end: endedCall });
 /** The response of operations that have nothing to say. */
 export const emptyResponse = z.looseObject({});
 
-/** The operations on recorded calls. */
 export const callEndpoints = {
   readCall: endpoint({
     summary: 'Read a recorded call',

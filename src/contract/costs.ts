@@ -1,6 +1,5 @@
 import * as z from 'zod';
-import { normalizeTimestamp } from '../core/timestamps.ts';
-import { emptyResponse, expressionQuery } from './calls.ts';
+import { emptyResponse, expressionQuery, timestamp } from './calls.ts';
 import { endpoint, projectInBody } from './endpoint.ts';
 import { projectId } from './identifiers.ts';
 import { sortKey } from './sort-keys.ts';
@@ -11,15 +10,10 @@ const price = z.object({
   completion_token_cost: z.number().describe('Price of one token of the reply.'),
   prompt_token_cost_unit: z.string().nullish().describe('USD by default.'),
   completion_token_cost_unit: z.string().nullish().describe('USD by default.'),
-  effective_date: z
-    .string()
-    .refine((text) => normalizeTimestamp(text) !== undefined, 'must be an ISO 8601 date and time')
-    .nullish()
-    .describe('When the price begins to apply; now by default.'),
+  effective_date: timestamp.nullish().describe('When the price begins to apply; now by default.'),
   provider_id: z.string().nullish(),
 });
 
-/** A stored price. */
 export const storedCost = z.looseObject({
   id: z.string().optional(),
   llm_id: z.string().optional().describe('Name of the model.'),
@@ -32,7 +26,6 @@ export const storedCost = z.looseObject({
 });
 export type StoredCost = z.infer<typeof storedCost>;
 
-/** The operations on prices of models. */
 export const costEndpoints = {
   createCosts: endpoint({
     summary: 'Store prices of models',

@@ -2,7 +2,6 @@ import * as z from 'zod';
 import { endpoint, projectInPath } from './endpoint.ts';
 import { rowOfTable } from './tables.ts';
 
-/** The operations on datasets. */
 export const datasetEndpoints = {
   createDataset: endpoint({
     summary: 'Store a dataset',

@@ -57,7 +57,6 @@ export const storedFeedback = z.looseObject({
 });
 export type StoredFeedback = z.infer<typeof storedFeedback>;
 
-/** The operations on feedback. */
 export const feedbackEndpoints = {
   createFeedback: endpoint({
     summary: 'Create feedback on a recorded call',

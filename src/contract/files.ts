@@ -19,7 +19,6 @@ const uploadedFile = z
 /** The bytes of a file. */
 export const fileContent = z.unknown().meta({ type: 'string', format: 'binary' }) as z.ZodType<Blob>;
 
-/** The operations on files. */
 export const fileEndpoints = {
   createFile: endpoint({
     summary: 'Store a file',

@@ -59,7 +59,6 @@ export type InferenceResponse = z.infer<typeof inferenceResponse>;
 
 const readModelResponse = z.looseObject({ id: z.string() });
 
-/** The operations of inference. */
 export const inferenceEndpoints = {
   runInference: endpoint({
     summary: 'Run inference',

@@ -2,7 +2,6 @@ import type * as z from 'zod';
 import { canonicalJson } from '../core/json/canonical-json.ts';
 import type { judgementConditions } from './queue-items.ts';
 
-/** The name of an annotator. */
 export interface AnnotatorName {
   /** The account, and the author that it named, like the MCP client of an agent. */
   user: string;
@@ -25,7 +24,6 @@ export function annotatorOf(user: string, creator: string | undefined): Annotato
   return { user, creator, annotator };
 }
 
-/** Returns whether a filter has conditions on judgements. */
 export function hasJudgementConditions(conditions: JudgementConditions): boolean {
   const { judged_by, field, value, judged_at_least, disagreement, unjudged_by_me } = conditions;
   return [judged_by, field, value, judged_at_least, disagreement, unjudged_by_me].some((member) => member != null);

@@ -1,7 +1,6 @@
 import * as z from 'zod';
 import { endpoint, noProject } from './endpoint.ts';
 
-/** The operations on projects. */
 export const projectEndpoints = {
   listProjects: endpoint({
     summary: 'List the projects',

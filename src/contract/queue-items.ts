@@ -130,7 +130,6 @@ export const queryQueueItemsRequest = z.object({
 // Any string: the service refuses an unknown state with status 400, as one that cannot follow.
 const progressState = z.string().describe('in_progress, completed or skipped.');
 
-/** The operations on the items of queues. */
 export const queueItemEndpoints = {
   queryQueueItems: endpoint({
     summary: 'Query the items of a queue',

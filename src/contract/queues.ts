@@ -58,7 +58,6 @@ const itemStats = z.looseObject({
 });
 const readQueueResponse = z.looseObject({ queue });
 
-/** The operations on queues. */
 export const queueEndpoints = {
   queryQueues: endpoint({
     summary: 'Query queues',

@@ -1,3 +1,4 @@
+import { undefinedOnError } from '../core/errors.ts';
 import { splitProjectId } from './identifiers.ts';
 
 /** The scheme of references at the embedded service, which is that of the public service. */
@@ -77,12 +78,9 @@ export function parsePartReference(text: string): PartReference | undefined {
   const path: PathStep[] = [];
   for (let at = 0; at < steps.length; at += 2) {
     const edge = edges.find((name) => name === steps[at]);
-    if (!edge) return undefined;
-    try {
-      path.push({ edge, name: decodeURIComponent(steps[at + 1]!) });
-    } catch {
-      return undefined;
-    }
+    const name = undefinedOnError(() => decodeURIComponent(steps[at + 1]!));
+    if (!edge || name === undefined) return undefined;
+    path.push({ edge, name });
   }
   return { object, path };
 }

@@ -188,13 +188,11 @@ const typesOfHeddle = [
   ['endpoint', endpointScorer],
 ] as const;
 
-const classed = z.looseObject({ _class_name: z.string() });
-
 /**
  * Returns the scorer that a stored object is; undefined for one that heddle cannot run, such as a scorer that is code.
  */
 export function parseScorer(val: unknown): RunnableScorer | undefined {
-  const className = classed.safeParse(val).data?._class_name;
+  const className = ownMember(val, '_class_name');
   if (className === llmJudgeScorerClass) {
     const { data: scorer } = llmJudgeScorer.safeParse(val);
     return scorer && { type: 'judge', scorer };
@@ -209,8 +207,7 @@ export function parseScorer(val: unknown): RunnableScorer | undefined {
 
 /** Returns the stored model that an object is; undefined for any other object. */
 export function parseLlmModel(val: unknown): LlmModel | undefined {
-  const className = classed.safeParse(val).data?._class_name;
-  return className === llmModelClass ? llmModel.safeParse(val).data : undefined;
+  return ownMember(val, '_class_name') === llmModelClass ? llmModel.safeParse(val).data : undefined;
 }
 
 /** Rows or calls that a scorer is tried on. */

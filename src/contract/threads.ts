@@ -1,10 +1,8 @@
 import * as z from 'zod';
-import { normalizeTimestamp } from '../core/timestamps.ts';
+import { timestamp } from './calls.ts';
 import { endpoint, projectInBody } from './endpoint.ts';
 import { projectId } from './identifiers.ts';
 import { sortKey } from './sort-keys.ts';
-
-const time = z.string().refine((text) => normalizeTimestamp(text) !== undefined, 'must be an ISO 8601 date and time');
 
 /** The fields that threads can be sorted by. */
 export const threadSortFields = [
@@ -29,7 +27,6 @@ const thread = z.looseObject({
 });
 export type Thread = z.infer<typeof thread>;
 
-/** The operations on threads. */
 export const threadEndpoints = {
   queryThreads: endpoint({
     summary: 'Query threads of recorded calls',
@@ -41,8 +38,8 @@ export const threadEndpoints = {
       filter: z
         .object({
           thread_ids: z.array(z.string()).max(1000).nullish(),
-          after_datetime: time.nullish().describe('Count only turns that started after this time.'),
-          before_datetime: time.nullish().describe('Count only turns that started before this time.'),
+          after_datetime: timestamp.nullish().describe('Count only turns that started after this time.'),
+          before_datetime: timestamp.nullish().describe('Count only turns that started before this time.'),
         })
         .nullish(),
       sort_by: z

@@ -1,10 +1,8 @@
 import * as z from 'zod';
-import { normalizeTimestamp } from '../core/timestamps.ts';
-import { callsFilter, expressionQuery } from './calls.ts';
+import { callsFilter, expressionQuery, timestamp } from './calls.ts';
 import { endpoint, projectInBody } from './endpoint.ts';
 import { projectId } from './identifiers.ts';
 
-const time = z.string().refine((text) => normalizeTimestamp(text) !== undefined, 'must be an ISO 8601 date and time');
 const flag = z.boolean().nullish();
 const bytes = z.int().nullish();
 
@@ -75,8 +73,8 @@ export const usageEndpoints = {
     projects: projectInBody,
     request: z.object({
       project_id: projectId,
-      start: time,
-      end: time.nullish().describe('Now by default.'),
+      start: timestamp,
+      end: timestamp.nullish().describe('Now by default.'),
       granularity: z.int().min(1).nullish().describe('Seconds of each span of time; 3600 by default.'),
       filter: callsFilter.nullish(),
       usage_metrics: z

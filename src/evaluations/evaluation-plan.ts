@@ -1,6 +1,6 @@
 import * as z from 'zod';
 import type { ServiceClient } from '../client/service-client.ts';
-import { withFallback } from '../client/with-fallback.ts';
+import { ifSupported } from '../client/with-fallback.ts';
 import { charsPerToken } from '../contract/inference.ts';
 import { fillPlaceholders, messagesOfPrompt, templateTexts } from '../contract/prompts.ts';
 import { parseReference } from '../contract/references.ts';
@@ -27,7 +27,6 @@ export type Row = Record<string, unknown>;
 
 /** Rows from which columns and tokens are taken. */
 const sampledRows = 200;
-/** Rows that one request reads. */
 const rowsPerRequest = 1000;
 /** Scorers that are read at once. */
 const concurrentReads = 8;
@@ -115,10 +114,8 @@ export async function readDataset(
   }
   const read = (start: number, end: number): Promise<Row[]> =>
     readTable({ project_id, digest: table.name }, start, end, service);
-  const count = await withFallback(
-    async () => (await service.call('countTableRows', { body: { project_id, digest: table.name } })).count,
-    async () => (await read(0, Number.MAX_SAFE_INTEGER)).length,
-  );
+  const counted = await ifSupported(service.call('countTableRows', { body: { project_id, digest: table.name } }));
+  const count = counted?.count ?? (await read(0, Number.MAX_SAFE_INTEGER)).length;
   return { reference: val.dataset as string, count, sample: await read(0, sampledRows), read };
 }
 
@@ -152,7 +149,6 @@ export async function drawRows(dataset: DatasetRows, { n, seed }: RowSample): Pr
   return { reference: dataset.reference, count: rows.length, sample: rows.slice(0, sampledRows), read };
 }
 
-/** Reads the scorers of an evaluation. */
 export function readScorers({ val }: FoundEvaluation, service: ServiceClient): Promise<EvaluationScorers> {
   return readScorersOf(Array.isArray(val.scorers) ? val.scorers : [], service);
 }

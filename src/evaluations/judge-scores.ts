@@ -1,7 +1,8 @@
 import type { ServiceClient } from '../client/service-client.ts';
 import { scoreFeedbackType } from '../contract/feedback.ts';
-import { callIdOf, callReference, parseReference } from '../contract/references.ts';
+import { callIdOf, parseReference } from '../contract/references.ts';
 import { inBatches } from '../core/in-batches.ts';
+import { isOnCalls } from '../queues/judgements.ts';
 import { readPages } from '../records/read-pages.ts';
 
 /** Calls that one request names. */
@@ -23,11 +24,9 @@ export async function readJudgeScores(
   const type = scoreFeedbackType(parseReference(scorer)!.name);
   const isScore = { $eq: [{ $getField: 'feedback_type' }, { $literal: type }] };
   for (const batch of inBatches(callIds, callsPerRequest)) {
-    const references = batch.map((id) => ({ $literal: callReference(project_id, id) }));
-    const isOnCalls = { $in: [{ $getField: 'weave_ref' }, references] };
     const query = {
       project_id,
-      query: { $expr: { $and: [isScore, isOnCalls] } },
+      query: { $expr: { $and: [isScore, isOnCalls(project_id, batch)] } },
       fields: ['id', 'weave_ref', 'feedback_type', 'payload', 'created_at', 'runnable_ref'],
       sort_by: [{ field: 'created_at', direction: 'asc' as const }],
     };

@@ -1,7 +1,7 @@
 import * as z from 'zod';
 import { asServiceFailure } from '../client/as-service-failure.ts';
 import type { ServiceClient } from '../client/service-client.ts';
-import { withFallback } from '../client/with-fallback.ts';
+import { ifSupported } from '../client/with-fallback.ts';
 import type { ResultOf } from '../contract/endpoints.ts';
 import type { EvaluationRun } from '../contract/evaluation-runs.ts';
 import { splitProjectId } from '../contract/identifiers.ts';
@@ -216,15 +216,9 @@ export async function resolveRows(rows: readonly Pick<ResultRow, 'datasetRow'>[]
   const unread = rows.filter(
     ({ datasetRow }) => typeof datasetRow === 'string' && parsePartReference(datasetRow) !== undefined,
   );
-  const values = await withFallback(
-    () =>
-      readValues(
-        unread.map(({ datasetRow }) => datasetRow as string),
-        service,
-      ),
-    async () => new Map<string, unknown>(),
-  );
-  for (const row of unread) row.datasetRow = values.get(row.datasetRow as string) ?? row.datasetRow;
+  const references = unread.map(({ datasetRow }) => datasetRow as string);
+  const values = await ifSupported(readValues(references, service));
+  for (const row of unread) row.datasetRow = values?.get(row.datasetRow as string) ?? row.datasetRow;
 }
 
 /** Reads the facts about runs: their progress, evaluation and model, and the beginning of the prompt. */
@@ -254,33 +248,22 @@ export async function runFacts(
 
 /** Reads how far a run is; a service that cannot tell leaves that to the list of runs. */
 async function currentStatus(call_id: string, project_id: string, { service }: Access) {
-  return withFallback(
-    async () => {
-      const { status } = await service.call('evaluationStatus', { body: { project_id, call_id } });
-      const { code, completed_rows, total_rows, error } = status;
-      return {
-        ...(code !== 'not_found' && { status: code }),
-        ...(code === 'running' && { completed: completed_rows ?? 0, ...(total_rows && { total: total_rows }) }),
-        ...(error && { error: String(cutValue(error, maxKeptChars)) }),
-      };
-    },
-    async () => ({}),
-  );
+  const found = await ifSupported(service.call('evaluationStatus', { body: { project_id, call_id } }));
+  if (!found) return {};
+  const { code, completed_rows, total_rows, error } = found.status;
+  return {
+    ...(code !== 'not_found' && { status: code }),
+    ...(code === 'running' && { completed: completed_rows ?? 0, ...(total_rows && { total: total_rows }) }),
+    ...(error && { error: String(cutValue(error, maxKeptChars)) }),
+  };
 }
 
 type ModelFacts = Pick<RunWithFigures, 'model' | 'prompt'>;
 
 async function readModels(references: readonly string[], { service }: Access): Promise<Map<string, ModelFacts>> {
-  try {
-    const values = await readValues(
-      references.filter((text) => parsePartReference(text) !== undefined),
-      service,
-    );
-    return new Map([...values].flatMap(([reference, val]) => modelFacts(val, reference)));
-  } catch (error) {
-    asServiceFailure(error, service);
-    return new Map();
-  }
+  const known = references.filter((text) => parsePartReference(text) !== undefined);
+  const values = await readValues(known, service).catch((error) => void asServiceFailure(error, service));
+  return new Map([...(values ?? [])].flatMap(([reference, val]) => modelFacts(val, reference)));
 }
 
 function modelFacts(val: unknown, reference: string): [string, ModelFacts][] {

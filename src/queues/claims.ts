@@ -1,5 +1,5 @@
 import type { CallParts } from '../contract/endpoints.ts';
-import { finishedStates, type QueueItem } from '../contract/queue-items.ts';
+import type { QueueItem } from '../contract/queue-items.ts';
 import type { ReviewersPerItem } from '../contract/queues.ts';
 import { HeddleError } from '../core/errors.ts';
 import { isOwn } from './authorship.ts';
@@ -9,7 +9,7 @@ import { type ItemsFilter, wholeFilter } from './items-filter.ts';
 import { byCall, type Judgement, judgementsOf } from './judgements.ts';
 import { requireKnownIds, requireKnownNames, withWholeNames } from './known-names.ts';
 import { matchingItems } from './matching-items.ts';
-import { unfinishedOf } from './own-progress.ts';
+import { isFinished, unfinishedOf } from './own-progress.ts';
 import { isByPerson } from './peoples-values.ts';
 import type { QueueAccess } from './queue-access.ts';
 import { requireQueue } from './require-queue.ts';
@@ -133,7 +133,7 @@ function wantsOpinion(
 ): boolean {
   const { facts } = queue.service;
   const own = facts.annotatorId ?? facts.userId;
-  const isBegun = annotation_state === 'in_progress' || finishedStates.some((state) => state === annotation_state);
+  const isBegun = annotation_state === 'in_progress' || isFinished(annotation_state);
   if (isBegun && annotator_user_id === own) return false;
   if (judgements.some((judgement) => isOwn(judgement, queue))) return false;
   const kinds = new Map(judgements.map((judgement) => [judgement.user, isByPerson(judgement) ? 'person' : 'agent']));

@@ -5,6 +5,7 @@ import { appendTo } from '../core/append-to.ts';
 import { HeddleError, invalidArgument } from '../core/errors.ts';
 import { inBatches } from '../core/in-batches.ts';
 import { canonicalJson } from '../core/json/canonical-json.ts';
+import type { Members } from '../core/json/json-object.ts';
 import { countEach } from '../core/statistics/count-each.ts';
 import type { CallContext } from '../records/call-context.ts';
 import { readCalls } from '../records/read-calls.ts';
@@ -21,13 +22,10 @@ import { requireAnnotators } from './require-annotators.ts';
 import { requireField } from './require-field.ts';
 import { requireQueue } from './require-queue.ts';
 
-type Row = Record<string, unknown>;
-
 /** Items that one dataset takes, and bytes of their rows as JSON; a request to the service has a limit. */
 export const maxDatasetRows = 10_000;
 export const maxDatasetBytes = 16 * 1024 * 1024;
 
-/** Calls that are read together. */
 const callsPerBatch = 500;
 /** Ids that a warning names. */
 const maxNamedIds = 3;
@@ -44,7 +42,7 @@ export interface QueueSelection {
 
 /** Rows, with what the reader must know of them. */
 export interface QueueRows {
-  rows: Row[];
+  rows: Members[];
   warnings: string[];
 }
 
@@ -77,7 +75,11 @@ export async function rowsOfQueue(
   const { items, feedback, filter } = await matchingItems(queue, selection.filter ?? {}, { include_feedback });
   if (items.length === 0) {
     await requireQueue(queue_id, project, context.service);
-    throw nothingMatches(filter);
+    throw new HeddleError({
+      code: 'not_found',
+      message: 'Nothing was stored: no item of the queue matches the filter.',
+      hint: emptyFilterHint(filter) ?? 'Call summarize_queue to see what there is.',
+    });
   }
   if (items.length > maxDatasetRows) {
     throw new HeddleError({
@@ -112,14 +114,6 @@ function defaultColumns(items: readonly QueueItem[]): Column[] {
   return paths.map((path) => {
     const isShared = paths.some((other) => other !== path && nameOf(other) === nameOf(path));
     return [isShared ? path.replaceAll(/[.[\]]+/g, '_') : nameOf(path), { from: 'call', path }];
-  });
-}
-
-function nothingMatches(filter: ItemsFilter): HeddleError {
-  return new HeddleError({
-    code: 'not_found',
-    message: 'Nothing was stored: no item of the queue matches the filter.',
-    hint: emptyFilterHint(filter) ?? 'Call summarize_queue to see what there is.',
   });
 }
 
@@ -198,7 +192,7 @@ async function makeRows(
   context: CallContext,
 ): Promise<QueueRows> {
   const paths = columns.flatMap(([, source]) => (source.from === 'call' ? [source.path] : []));
-  const rows: Row[] = [];
+  const rows: Members[] = [];
   const unread: string[] = [];
   const disputed: CallsByColumn = new Map();
   const missing: CallsByColumn = new Map();
@@ -216,7 +210,7 @@ async function makeRows(
         continue;
       }
       anyCall ??= call;
-      const row: Row = {};
+      const row: Members = {};
       for (const [column, source] of columns) {
         const { value, isDisputed, isTied } = valueFrom(source, call, call_id, annotated);
         if (isDisputed) appendTo(disputed, column, call_id);

@@ -1,11 +1,10 @@
 import type { StoredFeedback } from '../contract/feedback.ts';
 import { groupBy } from '../core/append-to.ts';
+import type { Members } from '../core/json/json-object.ts';
 import { cell, memberPair } from '../text/compact-table.ts';
 import { hasValue, type ItemsFilter, isByNamed } from './items-filter.ts';
 import { byCall, goldOf, type Judgement, judgementsOf, latestJudgements, notesOf } from './judgements.ts';
 import type { QueueAccess } from './queue-access.ts';
-
-type Members = Record<string, unknown>;
 
 /** What was given on an item, as a reader sees it. */
 export interface GivenFeedback {

@@ -74,12 +74,12 @@ async function readMatching(
   return [...found.values()];
 }
 
-function isOnCalls(projectId: string, callIds: readonly string[]): Record<string, unknown> {
+/** Returns the condition on feedback that it is on one of some recorded calls. */
+export function isOnCalls(projectId: string, callIds: readonly string[]): Record<string, unknown> {
   const references = [...new Set(callIds)].map((id) => ({ $literal: callReference(projectId, id) }));
   return { $in: [{ $getField: 'weave_ref' }, references] };
 }
 
-/** The members of feedback that are read. */
 const readMembers = ['id', 'weave_ref', 'feedback_type', 'payload', 'created_at', 'wb_user_id', 'creator', 'queue_id'];
 
 const oldestFirst = ['created_at', 'id'].map((field) => ({ field, direction: 'asc' as const }));

@@ -1,6 +1,5 @@
 import * as z from 'zod';
-import type { StoredFeedback } from '../contract/feedback.ts';
-import { scoreFeedbackType } from '../contract/feedback.ts';
+import { type StoredFeedback, scoreFeedbackType } from '../contract/feedback.ts';
 import { callIdOf } from '../contract/references.ts';
 import { fitsSchema } from '../core/json/json-schema.ts';
 import { ownMember } from '../core/json/member-at.ts';

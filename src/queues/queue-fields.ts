@@ -74,7 +74,6 @@ export async function readQueueRules(queueId: string, project: string, service: 
   return rulesOf(queue, fields);
 }
 
-/** Returns the rules of a queue with these fields. */
 export function rulesOf(queue: Queue, fields: readonly QueueField[]): QueueRules {
   const { reviewers_per_item: wanted = 1 } = queue;
   const opinions = typeof wanted === 'object' && wanted ? wanted.people + wanted.agents : (wanted ?? 1);
@@ -211,7 +210,6 @@ const summarizedKeywords = new Set(['type', 'enum', 'minimum', 'maximum', 'title
 /** The format in the schema of a field that takes the answer as it should have been. */
 const correctionFormat = 'correction';
 
-/** Returns the summary of a field. */
 export function summarizeField({ name, schema, description }: DefinedField): FieldSummary {
   const about = description === undefined ? {} : { description };
   const { format, ...constraints } = schema;
@@ -244,7 +242,6 @@ export function unjudgedFields(fields: readonly QueueField[], judged: ReadonlySe
 /** The types of fields that a queue can be created with; `string`, as a schema says it, is another name of `text`. */
 export const fieldTypes = ['boolean', 'number', 'integer', 'string', 'text', 'choice', 'correction'] as const;
 
-/** A field to create. */
 export interface FieldDefinition {
   name: string;
   type: (typeof fieldTypes)[number];
@@ -277,7 +274,6 @@ const field = z
     }
   });
 
-/** Fields to create. */
 export const fieldDefinitions = z
   .array(field)
   .max(100)

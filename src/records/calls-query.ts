@@ -1,6 +1,6 @@
 import * as z from 'zod';
 import type { ServiceClient } from '../client/service-client.ts';
-import { withFallback } from '../client/with-fallback.ts';
+import { ifSupported } from '../client/with-fallback.ts';
 import type { BodyOf } from '../contract/endpoints.ts';
 import { pluralize } from '../text/page.ts';
 import { evaluationTraces } from './evaluation-traces.ts';
@@ -60,10 +60,8 @@ export async function countEvaluationCalls(
   service: ServiceClient,
 ): Promise<number | undefined> {
   if (!ofEvaluations) return undefined;
-  return withFallback(
-    async () => (await service.call('countCalls', { body: { ...ofEvaluations, ...limits } })).count || undefined,
-    async () => undefined,
-  );
+  const counted = await ifSupported(service.call('countCalls', { body: { ...ofEvaluations, ...limits } }));
+  return counted?.count || undefined;
 }
 
 /** Returns the sentence about calls of evaluations that were left out. */

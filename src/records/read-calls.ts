@@ -89,12 +89,11 @@ async function readBatch(
   }
 }
 
-async function readOne(id: string, project_id: string, service: ServiceClient): Promise<CallOrFailure> {
-  try {
-    return (await service.call('readCall', { body: { project_id, id } })).call ?? missingCall;
-  } catch (error) {
-    return asServiceFailure(error, service);
-  }
+function readOne(id: string, project_id: string, service: ServiceClient): Promise<CallOrFailure> {
+  return service.call('readCall', { body: { project_id, id } }).then(
+    ({ call }) => call ?? missingCall,
+    (error) => asServiceFailure(error, service),
+  );
 }
 
 /** Returns the columns that values at paths need; undefined (all columns) when one is not a known member of a call. */

@@ -1,6 +1,6 @@
 import * as z from 'zod';
 import type { ServiceClient } from '../client/service-client.ts';
-import { ifFound, withFallback } from '../client/with-fallback.ts';
+import { ifFound, ifSupported, withFallback } from '../client/with-fallback.ts';
 import { splitProjectId } from '../contract/identifiers.ts';
 import type { ObjectVersion, StoredObject } from '../contract/objects.ts';
 import { objectIdOf, objectReference, parseReference, type Reference } from '../contract/references.ts';
@@ -56,10 +56,8 @@ export async function versionsOfName(
 ): Promise<ObjectVersion[] | undefined> {
   const id = objectIdOf(name);
   const query = { project_id, filter: { object_ids: [id] }, metadata_only: true };
-  const versions = await withFallback(
-    async () => (await service.call('queryObjects', { body: query })).objs.filter(({ object_id }) => object_id === id),
-    async () => undefined,
-  );
+  const found = await ifSupported(service.call('queryObjects', { body: query }));
+  const versions = found?.objs.filter(({ object_id }) => object_id === id);
   const other = versions?.find(({ base_object_class }) => base_object_class !== baseClass);
   if (!other) return versions;
   const kind = other.base_object_class ?? other.kind ?? 'object';

@@ -3,7 +3,7 @@ import type { ServiceClient } from '../client/service-client.ts';
 import { withFallback } from '../client/with-fallback.ts';
 import type { ResultOf } from '../contract/endpoints.ts';
 import { maxTotalledCalls } from '../contract/usage.ts';
-import { CallTotals, type OperationTotals } from '../core/statistics/call-totals.ts';
+import { CallTotals, type OperationTotals, totalledColumns } from '../core/statistics/call-totals.ts';
 import { sumOf } from '../core/statistics/score-lists.ts';
 import { type PagePosition, pagePosition, pluralize } from '../text/page.ts';
 import type { SelectedCalls } from './calls-query.ts';
@@ -86,7 +86,7 @@ async function addUpNewest(
         project_id,
         ...matching,
         sort_by: [{ field: 'started_at', direction: 'desc' }],
-        columns: ['op_name', 'parent_id', 'started_at', 'ended_at', 'exception', 'summary'],
+        columns: totalledColumns,
         include_costs: true,
         // Asking for one call more than needed tells whether there are more.
         limit: callsPerRequest + 1,
@@ -97,12 +97,7 @@ async function addUpNewest(
     for (const call of calls.slice(0, callsPerRequest)) totals.add(operationName(call.op_name ?? ''), call);
     await service.pause();
   }
-  return {
-    count: totals.size,
-    has_more,
-    operations: totals.byOperation(),
-    unpriced_models: totals.unpricedModels(),
-  };
+  return { ...totals.report(), has_more };
 }
 
 function sumsOf(operations: readonly OperationTotals[]): Omit<ShownTotals, 'operations'> {

@@ -1,5 +1,5 @@
 import type { ServiceClient } from '../client/service-client.ts';
-import { withFallback } from '../client/with-fallback.ts';
+import { ifSupported } from '../client/with-fallback.ts';
 import { concurrently } from '../core/concurrently.ts';
 import { HeddleError } from '../core/errors.ts';
 import { nearestSentence } from '../text/names.ts';
@@ -9,11 +9,9 @@ const maxOthers = 20;
 const concurrentReads = 8;
 
 /** Returns the projects of a service; undefined at one that cannot list them. */
-export function knownProjects(service: ServiceClient): Promise<string[] | undefined> {
-  return withFallback<string[] | undefined>(
-    async () => (await service.call('listProjects', {})).projects.map(({ project_id }) => project_id),
-    async () => undefined,
-  );
+export async function knownProjects(service: ServiceClient): Promise<string[] | undefined> {
+  const listed = await ifSupported(service.call('listProjects', {}));
+  return listed?.projects.map(({ project_id }) => project_id);
 }
 
 /**

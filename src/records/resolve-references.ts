@@ -38,12 +38,9 @@ export async function resolveReferences(
   for (let round = 0; round < maxRounds; round += 1) {
     const places = calls.flatMap((call) => paths.flatMap((path) => referenceOn(call, path) ?? []));
     const unread = [...new Set(places.map(({ reference }) => reference))].filter((reference) => !values.has(reference));
-    try {
-      for (const [reference, value] of await readValues(unread, service)) values.set(reference, value);
-    } catch (error) {
-      asServiceFailure(error, service);
-      return;
-    }
+    const read = await readValues(unread, service).catch((error) => void asServiceFailure(error, service));
+    if (!read) return;
+    for (const [reference, value] of read) values.set(reference, value);
     const resolved = places.filter(({ reference }) => (values.get(reference) ?? undefined) !== undefined);
     for (const { parent, name, reference } of resolved) parent[name] = values.get(reference);
     if (resolved.length === 0) return;

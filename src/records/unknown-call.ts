@@ -1,5 +1,5 @@
 import type { ServiceClient } from '../client/service-client.ts';
-import { withFallback } from '../client/with-fallback.ts';
+import { ifSupported } from '../client/with-fallback.ts';
 import { HeddleError } from '../core/errors.ts';
 import { isNear, nearestSentence, shortName } from '../text/names.ts';
 import { requireProject } from './require-project.ts';
@@ -28,10 +28,7 @@ export async function unknownCall(callId: string, project_id: string, service: S
 export async function callsLike(callId: string, project_id: string, service: ServiceClient): Promise<string> {
   const newestFirst = [{ field: 'started_at', direction: 'desc' as const }];
   const query = { project_id, sort_by: newestFirst, limit: maxCandidates, columns: ['id'] };
-  const calls = await withFallback(
-    () => service.call('queryCalls', { body: query }),
-    async () => [],
-  );
+  const calls = (await ifSupported(service.call('queryCalls', { body: query }))) ?? [];
   if (calls.length === 0) {
     await requireProject(project_id, service);
     return '';

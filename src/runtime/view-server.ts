@@ -21,11 +21,9 @@ const firstResultMs = 5_000;
 /** Time for a running call to end, in milliseconds. */
 const stopGraceMs = 5_000;
 
-/** A View that is served. */
 export interface ViewServer {
   /** Address for the person's browser. The token in it starts the session of one browser. */
   url: string;
-  /** Number of its port. */
   port: number;
   stop: () => Promise<void>;
 }

@@ -15,7 +15,6 @@ export const pageMembers = {
   next_offset: z.int().optional().describe('Offset of the next page; absent on the last page.'),
 };
 
-/** The position of a page in its list. */
 export interface PagePosition {
   offset: number;
   next_offset?: number;

@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
 import * as z from 'zod';
-import { withFallback } from '../client/with-fallback.ts';
+import { ifSupported } from '../client/with-fallback.ts';
 import { HeddleError, invalidArgument } from '../core/errors.ts';
 import { inBatches } from '../core/in-batches.ts';
 import { requireQueue } from '../queues/require-queue.ts';
@@ -25,7 +25,6 @@ import { defineTool, projectArgument, projectOf, queueArgument, type ToolContext
 
 /** Matching calls that are read at most. */
 const maxCalls = 10_000;
-/** Calls that one request adds. */
 const callsPerRequest = 1000;
 /** Calls of which the display fields are looked up together. */
 const callsPerCheck = 100;
@@ -196,10 +195,7 @@ async function matchingCalls(
   const warnings = selected.warning === undefined ? [] : [selected.warning];
   if (calls.length <= maxCalls)
     return { ids, matched: ids.length, ...leftOut, ...(warnings.length > 0 && { warnings }) };
-  const count = await withFallback(
-    async () => (await service.call('countCalls', { body: matching })).count,
-    async () => undefined,
-  );
+  const count = (await ifSupported(service.call('countCalls', { body: matching })))?.count;
   const all = count === undefined ? 'More calls match' : `${count} calls match`;
   const warning = `${all}, of which only the ${maxCalls} that started first were read. Narrow the filter to reach the others.`;
   return { ids, matched: count ?? calls.length, ...leftOut, warnings: [...warnings, warning] };
@@ -216,7 +212,6 @@ function sampleOf(ids: readonly string[], { n, seed }: { n: number; seed: number
   return ids.filter((id) => taken.has(id));
 }
 
-/** Returns the calls that a queue holds. */
 async function callsInQueue(queueId: string, project_id: string, { service }: ToolContext) {
   const held = new Set<string>();
   const read = async (page: { limit: number; offset: number }) =>

@@ -77,7 +77,6 @@ Example: {"name":"Refunds","guidelines":"Judge the answer.","fields":[{"name":"k
   },
 });
 
-/** Returns the error for a name that another queue has. */
 function takenName({ id, name }: Queue, differences: readonly string[]): HeddleError {
   return new HeddleError({
     code: 'conflict',

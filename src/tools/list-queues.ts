@@ -1,5 +1,5 @@
 import * as z from 'zod';
-import { withFallback } from '../client/with-fallback.ts';
+import { ifSupported } from '../client/with-fallback.ts';
 import { type Queue, queryQueuesRequest } from '../contract/queues.ts';
 import { shapeWithoutNull } from '../contract/shape-without-null.ts';
 import { itemCounts } from '../queues/own-progress.ts';
@@ -111,14 +111,11 @@ Example: {"name":"support"}`,
 async function summarize(queues: Queue[], project_id: string, context: ToolContext): Promise<QueueSummary[]> {
   if (queues.length === 0) return [];
   const { service } = context;
-  const [{ stats }, fields] = await Promise.all([
+  const [{ stats }, fields = []] = await Promise.all([
     service.call('queueStats', {
       body: { project_id, queue_ids: queues.map(({ id }) => id), include_own_state: true },
     }),
-    withFallback(
-      () => readFieldsOfQueues(queues, context.service),
-      async () => [],
-    ),
+    ifSupported(readFieldsOfQueues(queues, context.service)),
   ]);
   const counts = new Map(stats.map((count) => [count.queue_id, count]));
   return queues.map(({ id, name, description, scorer_refs }, index) => {

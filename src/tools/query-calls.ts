@@ -1,5 +1,5 @@
 import * as z from 'zod';
-import { withFallback } from '../client/with-fallback.ts';
+import { ifSupported } from '../client/with-fallback.ts';
 import { callColumns, type RecordedCall } from '../contract/calls.ts';
 import type { BodyOf } from '../contract/endpoints.ts';
 import { type SortKey, sortKey } from '../contract/sort-keys.ts';
@@ -280,12 +280,8 @@ async function totalOf(
 ): Promise<Total> {
   if (!hasMore && (count > 0 || offset === 0)) return { total: offset + count };
   if (hasMore && offset > 0) return {};
-  return withFallback(
-    async () => {
-      const { count: total } = await service.call('countCalls', { body: matching });
-      // Some services do not tell whether there are more.
-      return matching.limit != null && total >= matching.limit ? { total_at_least: total } : { total };
-    },
-    async () => ({}),
-  );
+  const total = (await ifSupported(service.call('countCalls', { body: matching })))?.count;
+  if (total === undefined) return {};
+  // Some services do not tell whether there are more.
+  return matching.limit != null && total >= matching.limit ? { total_at_least: total } : { total };
 }

@@ -1,5 +1,5 @@
 import * as z from 'zod';
-import { withFallback } from '../client/with-fallback.ts';
+import { ifSupported } from '../client/with-fallback.ts';
 import type { EvaluationRun } from '../contract/evaluation-runs.ts';
 import { splitProjectId } from '../contract/identifiers.ts';
 import { HeddleError, invalidArgument } from '../core/errors.ts';
@@ -242,10 +242,7 @@ async function listRuns(
   const runIds = page.map(({ evaluation_run_id }) => evaluation_run_id);
   const judges = await judgesOfRuns(page, project, context.service);
   const { figures, warnings } = await readFigures(runIds, project, context, judges);
-  const named = await withFallback(
-    () => readBaselines(project, context.service),
-    async () => [],
-  );
+  const named = (await ifSupported(readBaselines(project, context.service))) ?? [];
   return {
     runs: facts.map((fact) => {
       const baselines = named.flatMap(({ run_id, name }) => (run_id === fact.run_id ? name : []));

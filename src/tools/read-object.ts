@@ -1,5 +1,5 @@
 import * as z from 'zod';
-import { withFallback } from '../client/with-fallback.ts';
+import { ifSupported } from '../client/with-fallback.ts';
 import type { ObjectVersion } from '../contract/objects.ts';
 import { findPlaceholders } from '../contract/prompts.ts';
 import {
@@ -241,10 +241,7 @@ async function readRows(
   const isWhole = offset === 0 && found.rows.length <= limit;
   const count = isWhole
     ? found.rows.length
-    : await withFallback<number | undefined>(
-        async () => (await service.call('countTableRows', { body: named })).count,
-        async () => undefined,
-      );
+    : (await ifSupported(service.call('countTableRows', { body: named })))?.count;
   return pageOfRows(
     found.rows.map(({ val }) => val),
     { limit, offset },

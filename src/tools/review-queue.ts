@@ -1,5 +1,5 @@
 import * as z from 'zod';
-import { withFallback } from '../client/with-fallback.ts';
+import { ifSupported } from '../client/with-fallback.ts';
 import { reviewersPerItem } from '../contract/queues.ts';
 import { callIdOf } from '../contract/references.ts';
 import { readDisputedPage } from '../queues/disputed-items.ts';
@@ -101,7 +101,6 @@ const output = z.object({
 type Result = z.output<typeof output>;
 /** The result of review_queue with a limit: a page of a queue, with what is needed to judge its items. */
 export type Review = Result & { filter: ReviewFilter };
-/** An item of the board. */
 export type ReviewedItem = Review['items'][number];
 
 /** The name of the tool that writes judgements. */
@@ -147,14 +146,9 @@ Example: {"queue_id":"support-triage"}`,
     const callIds = page.items.map(({ call_id }) => call_id);
     const [fields = []] = limit === undefined ? [] : await readFieldsOfQueues([queue], context.service);
     if (limit !== undefined) rememberRules(access, page.as_of, rulesOf(queue, fields));
-    const [items, feedback, queueId] = await Promise.all([
+    const [items, feedback = [], queueId] = await Promise.all([
       withCallValues(page.items.map(withReadableTimes), project, maxValueChars, context),
-      callIds.length === 0 || disagreement
-        ? []
-        : withFallback(
-            () => readFeedbackOnCalls(access, callIds),
-            async () => [],
-          ),
+      callIds.length === 0 || disagreement ? [] : ifSupported(readFeedbackOnCalls(access, callIds)),
       queueForCommand(queue, project, service),
     ]);
     const own = await ownFeedbackIn(feedback, callIds, access, fields);

@@ -67,7 +67,6 @@ type Arguments = z.output<typeof input>;
 /** Tells users after items were removed or a queue was deleted that nothing else is gone. */
 const stays = 'Recorded calls and their judgements stay.';
 
-/** A queue as it is before a change. */
 interface QueueBefore {
   access: QueueAccess;
   queue: Queue;

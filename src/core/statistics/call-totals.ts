@@ -12,6 +12,9 @@ interface TotalledCall {
   summary?: unknown;
 }
 
+/** The columns of recorded calls that have these members. */
+export const totalledColumns = ['op_name', 'parent_id', 'started_at', 'ended_at', 'exception', 'summary'];
+
 /** The totals of the calls of one operation, as a type that fits objects with any members. */
 export type OperationTotals = {
   operation: string;
@@ -65,9 +68,9 @@ export class CallTotals {
     if (typeof latency === 'number') known.latencies.push(latency);
   }
 
-  /** Returns the models of the calls for which no price is known, up to a limit. */
-  unpricedModels(): string[] {
-    return [...this.#unpriced].sort();
+  /** Returns the number of the calls, the totals of each operation, and the models without a price, up to a limit. */
+  report() {
+    return { count: this.size, operations: this.byOperation(), unpriced_models: [...this.#unpriced].sort() };
   }
 
   /** Returns the totals of each operation, those with the most calls first. */
@@ -137,22 +140,22 @@ function usageIn(summary: unknown): ModelUsage[] {
 
 /** Returns the tokens that a model was used for; undefined if they are not recorded. */
 function tokensIn(usage: unknown): number | undefined {
-  const count = (...names: string[]): number | undefined =>
-    names.map((name) => plainNumber(ownMember(usage, name))).find((value) => typeof value === 'number');
-  const total = count('total_tokens');
+  const total = firstNumber(usage, 'total_tokens');
   if (total !== undefined) return total;
-  return sumOf(
-    [count('prompt_tokens', 'input_tokens') ?? [], count('completion_tokens', 'output_tokens') ?? []].flat(),
-  );
+  const prompt = firstNumber(usage, 'prompt_tokens', 'input_tokens');
+  const completion = firstNumber(usage, 'completion_tokens', 'output_tokens');
+  return sumOf([prompt ?? [], completion ?? []].flat());
+}
+
+/** Returns the first number among members of an object; undefined if none of them is one. */
+export function firstNumber(object: unknown, ...names: string[]): number | undefined {
+  return names.map((name) => plainNumber(ownMember(object, name))).find((value) => typeof value === 'number');
 }
 
 /** Returns what the use of a model cost; undefined if no price is known. */
 function costIn(costs: unknown): number | undefined {
-  const prices = ['prompt_tokens_total_cost', 'completion_tokens_total_cost'].flatMap((name) => {
-    const price = plainNumber(ownMember(costs, name));
-    return typeof price === 'number' ? [price] : [];
-  });
-  return sumOf(prices);
+  const names = ['prompt_tokens_total_cost', 'completion_tokens_total_cost'];
+  return sumOf(names.flatMap((name) => firstNumber(costs, name) ?? []));
 }
 
 /** Returns the least value that at least 95 % of the values do not exceed. */

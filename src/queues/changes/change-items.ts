@@ -46,7 +46,6 @@ export interface ChangeOptions extends ItemConditions {
   onProgress: (finished: number, total: number) => void;
 }
 
-/** The outcome for one item. */
 export const itemResult = z.object({
   item_id: z.string(),
   // `would_send` only in a dry run: only the service knows whether a change of state is allowed.
@@ -61,7 +60,6 @@ export const itemResult = z.object({
 });
 export type ItemResult = z.output<typeof itemResult>;
 
-/** The result of a change. */
 export interface ChangedItems {
   /** The outcomes, in the order of the items. An item of a filter that a failure of the service kept from being changed has none. */
   results: ItemResult[];

@@ -32,7 +32,6 @@ import { shownItem, shownRules, stateAndAnnotator } from '../shown-items.ts';
 /** The name in `retract` that stands for all that one gave. */
 export const everything = '*';
 
-/** A change of an item. */
 export interface Change {
   judgements?: Record<string, unknown> | undefined;
   note?: string | undefined;

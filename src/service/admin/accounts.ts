@@ -164,13 +164,18 @@ async function insertGrants(transaction: Transaction, account: string, projects:
 
 /** Returns the projects that an account may see; none for an unknown account. */
 export async function readGrants(transaction: Transaction, account: string): Promise<ProjectGrants> {
+  return grantsOf(await grantedProjects(transaction, account));
+}
+
+/** Returns the project ids of an account's rows in the table of grants, sorted. */
+export async function grantedProjects(transaction: Transaction, account: string): Promise<string[]> {
   const rows = await transaction
     .selectFrom('project_grants')
     .select('project_id')
     .where('account', '=', account)
     .orderBy('project_id')
     .execute();
-  return grantsOf(rows.map(({ project_id }) => project_id));
+  return rows.map(({ project_id }) => project_id);
 }
 
 /** Returns the accounts that may see a project, by name; none if no account has a grant for it. */

@@ -1,4 +1,5 @@
 import * as z from 'zod';
+import { timestamp } from '../../contract/calls.ts';
 import { annotationFeedbackType, goldFeedbackType, scoreFeedbackType } from '../../contract/feedback.ts';
 import { callReference, parseReference } from '../../contract/references.ts';
 import { appendTo } from '../../core/append-to.ts';
@@ -19,11 +20,7 @@ import { findVersion, prepareObject, putVersion } from '../storage/object-versio
 import { findQueue } from '../storage/queue-rows.ts';
 
 const nonEmpty = z.string().min(1);
-const time = z
-  .string()
-  .refine((text) => normalizeTimestamp(text) !== undefined, 'must be an ISO 8601 date and time')
-  .transform((text) => toMilliseconds(normalizeTimestamp(text)!))
-  .nullish();
+const time = timestamp.transform((text) => toMilliseconds(normalizeTimestamp(text)!)).nullish();
 const given = { annotator: nonEmpty, creator: z.string().nullish(), judged_at: time };
 
 const judgedValue = z.unknown().transform(withPlainNumbers);

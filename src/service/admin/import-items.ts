@@ -1,4 +1,5 @@
 import * as z from 'zod';
+import { timestamp } from '../../contract/calls.ts';
 import { entriesNamed, projectId as projectIdSchema } from '../../contract/identifiers.ts';
 import { isPlainSegment, maxSegmentChars } from '../../contract/path-segments.ts';
 import { type AnnotationState, annotationStates } from '../../contract/queue-items.ts';
@@ -19,18 +20,15 @@ import { copiedColumns, copyToItems, itemLatency, newQueue } from '../storage/qu
 import { checkArguments } from './check-arguments.ts';
 import { addFeedback, feedbackLine, feedbackMembers, type NewFeedback, type NewField } from './import-feedback.ts';
 
-const timestamp = z
-  .string()
-  .refine((text) => normalizeTimestamp(text) !== undefined, 'must be an ISO 8601 date and time')
-  .transform((text) => normalizeTimestamp(text)!);
+const time = timestamp.transform((text) => normalizeTimestamp(text)!);
 const nonEmpty = z.string().min(1);
 
 export const itemLine = z.strictObject({
   call_id: nonEmpty,
   call_op_name: nonEmpty,
   call_trace_id: nonEmpty,
-  call_started_at: timestamp,
-  call_ended_at: timestamp.nullish(),
+  call_started_at: time,
+  call_ended_at: time.nullish(),
   display_fields: z.array(z.string()).default([]),
   added_by: z.string().nullish(),
   annotation_state: z.enum(annotationStates).default('unstarted'),
@@ -184,7 +182,6 @@ export async function readImport(
   };
 }
 
-/** A checked line. */
 interface ParsedLine {
   item?: Omit<NewItem, 'annotation_state'> & { annotation_state?: AnnotationState | undefined };
   isStep?: boolean;

@@ -1,4 +1,5 @@
 import { objectReference } from '../../contract/references.ts';
+import { projectIds } from '../operations/projects.ts';
 import type { Transaction } from '../storage/database.ts';
 import { selectInProject } from '../storage/in-chunks.ts';
 import type { VersionId } from '../storage/object-versions.ts';
@@ -8,16 +9,8 @@ export type Listing = Awaited<ReturnType<typeof listContents>>[number];
 
 /** Lists the contents of one project, or of all. */
 export async function listContents(transaction: Transaction, projectId: string | undefined) {
-  const projects = await transaction
-    .selectFrom('queues')
-    .select('project_id')
-    .where('deleted_at', 'is', null)
-    .union(transaction.selectFrom('objects').select('project_id'))
-    .union(transaction.selectFrom('calls').select('project_id'))
-    .orderBy('project_id')
-    .execute();
   const listings = [];
-  for (const { project_id } of projects) {
+  for (const project_id of await projectIds(transaction)) {
     if (projectId !== undefined && projectId !== project_id) continue;
     const queues = await listQueues(transaction, project_id);
     listings.push({ project_id, queues, objects: await listObjects(transaction, project_id) });

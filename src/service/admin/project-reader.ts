@@ -23,12 +23,10 @@ export type StoredItem = Pick<Tables['queue_items'], 'id' | 'call_id' | 'annotat
   progress: Tables['annotator_progress'][];
 };
 
-/** Feedback as it is stored. */
 export type StoredJudgement = Omit<Tables['feedback'], 'memory_bytes' | 'payload'> & {
   payload: Record<string, unknown>;
 };
 
-/** A list of rows that is stored. */
 type StoredTable = Pick<Tables['row_tables'], 'digest' | 'row_count'>;
 
 /** Reads everything that the service has stored of one project. */

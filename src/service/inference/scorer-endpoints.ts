@@ -38,11 +38,6 @@ export class ScorerEndpoints {
     return this.#addresses.has(name);
   }
 
-  /** Lists the names of the endpoints. */
-  get names(): string[] {
-    return [...this.#addresses.keys()];
-  }
-
   /**
    * Sends a row and its output as JSON, and returns the JSON of the reply, which is the score. Nothing is sent twice.
    * @throws NoEndpointReply when there is none, the reason of `signal` when it is aborted.

@@ -11,7 +11,7 @@ import { countFoundCalls, findCallRows, findCalls } from '../query/find-calls.ts
 import type { RequestBudget } from '../request-budget.ts';
 import { deleteCallTrees, nameCall, recordEvents } from '../storage/call-events.ts';
 import { emptyMembers } from '../storage/call-rows.ts';
-import type { Database, ProjectFilter, Transaction } from '../storage/database.ts';
+import type { Database, ProjectFilter } from '../storage/database.ts';
 import { deleteJobs } from '../storage/evaluation-jobs.ts';
 import { totalMemoryOf } from '../storage/memory-bytes.ts';
 import { isStorableText } from '../storage/storable-text.ts';
@@ -155,13 +155,10 @@ function checkStorable(events: readonly object[]): void {
 /** Records the start of a call. */
 export const startCall: OperationHandler<'startCall'> = async ({ body, account }, { database, log }) => {
   warnOfIds([body.start], log);
-  return database.write((transaction) => recordStart(transaction, body.start, account));
-};
-
-async function recordStart(transaction: Transaction, start: StartedCall, account: string) {
-  const [started] = await recordEvents(transaction, account, { starts: [start], ends: [] });
+  const events = { starts: [body.start], ends: [] };
+  const [started] = await database.write((transaction) => recordEvents(transaction, account, events));
   return started!;
-}
+};
 
 /** Records the end of a call in a write transaction. */
 export const endCall = inTransaction('endCall', async (transaction, { body, account }) => {
@@ -170,21 +167,16 @@ export const endCall = inTransaction('endCall', async (transaction, { body, acco
 });
 
 /** Records the start of a call of the project that the path names. @throws Refusal 400 for a call of another project. */
-export const startCallInProject: OperationHandler<'startCallInProject'> = async (
-  { path, body, account },
-  { database, log },
-) => {
-  checkSameProject(path, [body.start]);
-  warnOfIds([body.start], log);
-  return database.write((transaction) => recordStart(transaction, body.start, account));
+export const startCallInProject: OperationHandler<'startCallInProject'> = async (input, context) => {
+  checkSameProject(input.path, [input.body.start]);
+  return startCall(input, context);
 };
 
 /** Records the end of a call of the project that the path names. @throws Refusal 400 for a call of another project. */
-export const endCallInProject = inTransaction('endCallInProject', async (transaction, { path, body, account }) => {
-  checkSameProject(path, [body.end]);
-  await recordEvents(transaction, account, { starts: [], ends: [body.end] });
-  return {};
-});
+export const endCallInProject: OperationHandler<'endCallInProject'> = async (input, context) => {
+  checkSameProject(input.path, [input.body.end]);
+  return endCall(input, context);
+};
 
 /**
  * Records calls that have ended: none if one of them is invalid. A failure between two transactions leaves some recorded,

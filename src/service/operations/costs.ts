@@ -1,8 +1,8 @@
 import type { RecordedCall } from '../../contract/calls.ts';
 import type { StoredCost } from '../../contract/costs.ts';
-import { floatNumber, plainNumber } from '../../core/json/exact-number.ts';
+import { floatNumber } from '../../core/json/exact-number.ts';
 import type { Members } from '../../core/json/json-object.ts';
-import { ownMember } from '../../core/json/member-at.ts';
+import { firstNumber } from '../../core/statistics/call-totals.ts';
 import { normalizeTimestamp, shortTimestamp, withoutZone } from '../../core/timestamps.ts';
 import { allOf, ComparedRecord, compileCondition, idsIn } from '../query/condition.ts';
 import { sortRecords } from '../query/sort-records.ts';
@@ -71,7 +71,6 @@ export const purgeCosts = inTransaction('purgeCosts', async (transaction, { body
   return {};
 });
 
-/** The memory of a price, in bytes. */
 const bytesPerPrice = 1000;
 
 async function readPrices(database: Database, project_id: string, budget: RequestBudget): Promise<Tables['costs'][]> {
@@ -122,15 +121,13 @@ function asFloats({
 }
 
 function costOf({ project_id, id: _, llm_id: _llm, ...price }: Tables['costs'], usage: Members): Members {
-  const count = (...names: string[]): number =>
-    Number(names.map((name) => plainNumber(ownMember(usage, name))).find((value) => typeof value === 'number') ?? 0);
-  const prompt_tokens = count('prompt_tokens', 'input_tokens');
-  const completion_tokens = count('completion_tokens', 'output_tokens');
+  const prompt_tokens = firstNumber(usage, 'prompt_tokens', 'input_tokens') ?? 0;
+  const completion_tokens = firstNumber(usage, 'completion_tokens', 'output_tokens') ?? 0;
   return {
     prompt_tokens,
     completion_tokens,
-    requests: count('requests'),
-    total_tokens: count('total_tokens'),
+    requests: firstNumber(usage, 'requests') ?? 0,
+    total_tokens: firstNumber(usage, 'total_tokens') ?? 0,
     prompt_tokens_total_cost: floatNumber(prompt_tokens * price.prompt_token_cost),
     completion_tokens_total_cost: floatNumber(completion_tokens * price.completion_token_cost),
     ...price,

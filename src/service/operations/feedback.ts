@@ -28,7 +28,7 @@ import type { RequestBudget } from '../request-budget.ts';
 import type { Database, Transaction } from '../storage/database.ts';
 import { type Tables, tables } from '../storage/database-tables.ts';
 import { newIds } from '../storage/ids.ts';
-import { deleteByIds, inChunks } from '../storage/in-chunks.ts';
+import { deleteByIds, inChunks, selectInProject } from '../storage/in-chunks.ts';
 import { memoryBytesOf, totalMemoryOf } from '../storage/memory-bytes.ts';
 import { findVersion } from '../storage/object-versions.ts';
 import { findQueue } from '../storage/queue-rows.ts';
@@ -114,10 +114,8 @@ export async function storeFeedback(
     .values({ ...feedback, memory_bytes: memoryBytesOf(...Object.values(feedback)) })
     .onConflict((conflict) => conflict.columns(['project_id', 'id', 'wb_user_id']).doNothing())
     .execute();
-  const stored = await transaction
-    .selectFrom('feedback')
+  const stored = await selectInProject(transaction, 'feedback', feedback.project_id)
     .select(columns)
-    .where('project_id', '=', feedback.project_id)
     .where('id', '=', feedback.id)
     .where('wb_user_id', '=', account)
     .executeTakeFirstOrThrow();
@@ -137,10 +135,8 @@ async function timeAfterLatest(
   { project_id, weave_ref }: BodyOf<'createFeedback'>,
 ): Promise<string> {
   const now = new Date().toISOString();
-  const { latest } = await transaction
-    .selectFrom('feedback')
+  const { latest } = await selectInProject(transaction, 'feedback', project_id)
     .select(({ fn }) => fn.max<string | null>('created_at').as('latest'))
-    .where('project_id', '=', project_id)
     .where('weave_ref', '=', weave_ref)
     .executeTakeFirstOrThrow();
   return latest === null || latest < now ? now : new Date(Date.parse(latest) + 1).toISOString();
@@ -232,10 +228,8 @@ async function reopenItems(
 ): Promise<string[]> {
   const judgementsWhere = async (column: 'id' | 'weave_ref', values: readonly string[]) => {
     const feedback = await inChunks(values, (chunk) =>
-      transaction
-        .selectFrom('feedback')
+      selectInProject(transaction, 'feedback', project_id)
         .select(['queue_id', 'weave_ref', 'feedback_type', 'creator'])
-        .where('project_id', '=', project_id)
         .where(column, 'in', chunk)
         .where('wb_user_id', '=', account)
         .execute(),
@@ -258,11 +252,9 @@ async function reopenItems(
   const reopened: string[] = [];
   for (const [queue_id, callIds] of callsByQueue) {
     const items = await inChunks([...new Set(callIds)], (calls) =>
-      transaction
-        .selectFrom('queue_items')
+      selectInProject(transaction, 'queue_items', project_id)
         .innerJoin('annotator_progress', 'annotator_progress.item_id', 'queue_items.id')
         .select('queue_items.id')
-        .where('project_id', '=', project_id)
         .where('queue_id', '=', queue_id)
         .where('call_id', 'in', calls)
         .where('annotator_progress.annotator_user_id', '=', account)
@@ -293,15 +285,11 @@ async function reopenItems(
 /** Identifies feedback, and tells what it is on and how much memory it takes, in bytes. */
 export type FeedbackKey = Pick<Tables['feedback'], 'id' | 'wb_user_id' | 'weave_ref' | 'memory_bytes'>;
 
-/** The memory of a key, in bytes. */
 const bytesPerKey = 300;
 const hint = 'ask for less feedback at once, with limit and offset';
 
 function selectKeys(transaction: Transaction, project_id: string) {
-  return transaction
-    .selectFrom('feedback')
-    .select(['id', 'wb_user_id', 'weave_ref', 'memory_bytes'])
-    .where('project_id', '=', project_id);
+  return selectInProject(transaction, 'feedback', project_id).select(['id', 'wb_user_id', 'weave_ref', 'memory_bytes']);
 }
 
 /**
@@ -348,12 +336,7 @@ export async function readFeedbackByKeys(
     await budget.reserve(totalMemoryOf(batch), hint);
     const ids = batch.map(({ id }) => id);
     const rows = await database.read((transaction) =>
-      transaction
-        .selectFrom('feedback')
-        .select(columns)
-        .where('project_id', '=', project_id)
-        .where('id', 'in', ids)
-        .execute(),
+      selectInProject(transaction, 'feedback', project_id).select(columns).where('id', 'in', ids).execute(),
     );
     const rowsByKey = new Map(rows.map((row) => [nameOf(row), row]));
     for (const key of batch) {

@@ -1,5 +1,6 @@
 import { splitProjectId } from '../../contract/identifiers.ts';
 import { Refusal } from '../../core/http/refusal.ts';
+import { grantedProjects } from '../admin/accounts.ts';
 import type { Database } from '../storage/database.ts';
 import type { OperationHandler } from './operation.ts';
 import { projectIds } from './projects.ts';
@@ -30,14 +31,8 @@ export const answerGraphql: OperationHandler<'answerGraphql'> = async ({ body, a
 /** Returns the entity of the first project that an account was granted; of the first that there is, if it sees all; else the account. */
 async function defaultEntity(database: Database, account: string): Promise<string> {
   return database.read(async (transaction) => {
-    const grants = await transaction
-      .selectFrom('project_grants')
-      .select('project_id')
-      .where('account', '=', account)
-      .orderBy('project_id')
-      .execute();
-    const granted = grants.map(({ project_id }) => project_id).filter((id) => id.includes('/'));
-    const [first] = granted.length > 0 ? granted : (await projectIds(transaction)).sort();
+    const granted = (await grantedProjects(transaction, account)).filter((id) => id.includes('/'));
+    const [first] = granted.length > 0 ? granted : await projectIds(transaction);
     return first === undefined ? account : splitProjectId(first).entity;
   });
 }

@@ -11,11 +11,11 @@ export const listProjects = inTransaction('listProjects', async (transaction, { 
     .execute();
   // PostgreSQL's driver returns counts as strings.
   const queues = new Map(counts.map(({ project_id, queues }) => [project_id, Number(queues)]));
-  const ids = (await projectIds(transaction)).filter(maySee).sort();
+  const ids = (await projectIds(transaction)).filter(maySee);
   return { projects: ids.map((project_id) => ({ project_id, queues: queues.get(project_id) ?? 0 })) };
 });
 
-/** Returns the ids of the projects that have queues, objects or recorded calls. */
+/** Returns the ids of the projects that have queues, objects or recorded calls, sorted. */
 export async function projectIds(transaction: Transaction): Promise<string[]> {
   const rows = await transaction
     .selectFrom('objects')
@@ -23,5 +23,5 @@ export async function projectIds(transaction: Transaction): Promise<string[]> {
     .union(transaction.selectFrom('calls').select('project_id'))
     .union(transaction.selectFrom('queues').select('project_id').where('deleted_at', 'is', null))
     .execute();
-  return rows.map(({ project_id }) => project_id);
+  return rows.map(({ project_id }) => project_id).sort();
 }

@@ -7,6 +7,7 @@ import type { RequestBudget } from '../request-budget.ts';
 import type { Database, Transaction } from '../storage/database.ts';
 import type { Tables } from '../storage/database-tables.ts';
 import { isAfterFeedback } from '../storage/feedback-order.ts';
+import { selectInProject } from '../storage/in-chunks.ts';
 import { totalMemoryOf } from '../storage/memory-bytes.ts';
 import { type FeedbackKey, feedbackBatches, parsePayload, readFeedbackByKeys } from './feedback.ts';
 
@@ -178,10 +179,7 @@ export function selectFeedbackKeys(transaction: Transaction, queue: JudgementsOf
 
 /** Returns the feedback that was given in the queue, as a query of which the columns are to be selected. */
 export function selectFeedback(transaction: Transaction, { project_id, queue_id, references }: JudgementsOfQueue) {
-  const feedback = transaction
-    .selectFrom('feedback')
-    .where('project_id', '=', project_id)
-    .where('queue_id', '=', queue_id);
+  const feedback = selectInProject(transaction, 'feedback', project_id).where('queue_id', '=', queue_id);
   return references ? feedback.where(sql<boolean>`weave_ref in ${references}`) : feedback;
 }
 

@@ -6,6 +6,7 @@ import { nextTurn } from '../../core/turns.ts';
 import { sortRecords } from '../query/sort-records.ts';
 import type { RequestBudget } from '../request-budget.ts';
 import type { Database } from '../storage/database.ts';
+import { selectInProject } from '../storage/in-chunks.ts';
 import type { OperationHandler, OperationInput } from './operation.ts';
 
 type Body = OperationInput<'queryThreads'>['body'];
@@ -60,10 +61,8 @@ async function* readTurns(database: Database, { project_id, filter }: Body): Asy
   do {
     await nextTurn();
     const turns = await database.read((transaction) => {
-      let rows = transaction
-        .selectFrom('calls')
+      let rows = selectInProject(transaction, 'calls', project_id)
         .select(['thread_id', 'id', 'started_at', 'ended_at'])
-        .where('project_id', '=', project_id)
         .where('thread_id', 'is not', null)
         .whereRef('turn_id', '=', 'id')
         .orderBy('thread_id')

@@ -4,10 +4,10 @@ import { type ModelUsage, maxTotalledCalls, type StatsBucket } from '../../contr
 import { appendTo } from '../../core/append-to.ts';
 import { Refusal } from '../../core/http/refusal.ts';
 import { inBatches } from '../../core/in-batches.ts';
-import { floatNumber, parseStoredJson, plainNumber } from '../../core/json/exact-number.ts';
+import { floatNumber, parseStoredJson } from '../../core/json/exact-number.ts';
 import { isJsonObject, objectOrEmpty } from '../../core/json/json-object.ts';
 import { ownMember } from '../../core/json/member-at.ts';
-import { CallTotals } from '../../core/statistics/call-totals.ts';
+import { CallTotals, firstNumber, totalledColumns } from '../../core/statistics/call-totals.ts';
 import { microsecondsOf, normalizeTimestamp, shortTimestamp } from '../../core/timestamps.ts';
 import { nextTurn } from '../../core/turns.ts';
 import type { CallsSelection, QueryAccess } from '../query/calls-plan.ts';
@@ -15,6 +15,7 @@ import { findCallRows, findCalls } from '../query/find-calls.ts';
 import { operationOf } from '../runs/recorded-runs.ts';
 import { bytesOf, jsonColumns } from '../storage/call-rows.ts';
 import type { Database } from '../storage/database.ts';
+import { selectInProject } from '../storage/in-chunks.ts';
 import { createCostAdder } from './costs.ts';
 import type { OperationHandler } from './operation.ts';
 
@@ -90,28 +91,20 @@ function usageOf(recorded: unknown, withCosts: boolean): Map<string, ModelUsage>
       .filter(([, usage]) => isJsonObject(usage))
       .map(([model, usage]) => {
         const cost = ownMember(costs, model);
-        const priceOf = (name: string): number | null => {
-          const value = withCosts ? plainNumber(ownMember(cost, name)) : undefined;
-          return typeof value === 'number' ? value : null;
-        };
+        const priceOf = (name: string): number | null => (withCosts ? firstNumber(cost, name) : undefined) ?? null;
         return [
           model,
           {
-            requests: countOf(usage, 'requests'),
-            prompt_tokens: countOf(usage, 'prompt_tokens', 'input_tokens'),
-            completion_tokens: countOf(usage, 'completion_tokens', 'output_tokens'),
-            total_tokens: countOf(usage, 'total_tokens'),
+            requests: firstNumber(usage, 'requests') ?? 0,
+            prompt_tokens: firstNumber(usage, 'prompt_tokens', 'input_tokens') ?? 0,
+            completion_tokens: firstNumber(usage, 'completion_tokens', 'output_tokens') ?? 0,
+            total_tokens: firstNumber(usage, 'total_tokens') ?? 0,
             prompt_tokens_total_cost: priceOf(prices[0]),
             completion_tokens_total_cost: priceOf(prices[1]),
           },
         ];
       }),
   );
-}
-
-function countOf(usage: unknown, ...names: string[]): number {
-  const found = names.map((name) => plainNumber(ownMember(usage, name))).find((value) => typeof value === 'number');
-  return typeof found === 'number' ? found : 0;
 }
 
 /** Adds the usage of each call to the calls above it, and returns that of some calls. */
@@ -172,7 +165,7 @@ export const callTotals: OperationHandler<'callTotals'> = async ({ body, maySee,
   const totals = new CallTotals();
   const query = {
     ...selection,
-    columns: ['op_name', 'parent_id', 'started_at', 'ended_at', 'exception', 'summary'],
+    columns: totalledColumns,
     sort_by: [{ field: 'started_at', direction: 'desc' as const }],
     limit: most + 1,
   };
@@ -184,12 +177,7 @@ export const callTotals: OperationHandler<'callTotals'> = async ({ body, maySee,
     await addCosts(added);
     for (const call of added) totals.add(operationOf(call), call);
   }
-  return {
-    count: totals.size,
-    has_more,
-    operations: totals.byOperation(),
-    unpriced_models: totals.unpricedModels(),
-  };
+  return { ...totals.report(), has_more };
 };
 
 /** Maximum number of spans of time in a response. */
@@ -322,10 +310,8 @@ export const filesStats: OperationHandler<'filesStats'> = async ({ body }, { dat
 
 async function fileBytes(database: Database, project_id: string): Promise<number> {
   const { size } = await database.read((transaction) =>
-    transaction
-      .selectFrom('files')
+    selectInProject(transaction, 'files', project_id)
       .select(({ fn }) => fn.sum<number | null>('size_bytes').as('size'))
-      .where('project_id', '=', project_id)
       .executeTakeFirstOrThrow(),
   );
   // PostgreSQL's driver returns sums as strings.
@@ -334,10 +320,8 @@ async function fileBytes(database: Database, project_id: string): Promise<number
 
 async function objectBytes(database: Database, project_id: string): Promise<number> {
   const { size } = await database.read((transaction) =>
-    transaction
-      .selectFrom('objects')
+    selectInProject(transaction, 'objects', project_id)
       .select(({ fn }) => fn.sum<number | null>(fn('octet_length', ['content'])).as('size'))
-      .where('project_id', '=', project_id)
       .executeTakeFirstOrThrow(),
   );
   return Number(size ?? 0);

@@ -4,6 +4,7 @@ import { nextTurn } from '../../core/turns.ts';
 import type { Database, SortedMember, Transaction } from '../storage/database.ts';
 import type { Tables } from '../storage/database-tables.ts';
 import { digestOf } from '../storage/digest.ts';
+import { selectInProject } from '../storage/in-chunks.ts';
 import { ComparedRecord, type Condition, type ConditionPart, joinParts, type MemberComparison } from './condition.ts';
 
 /** Maximum number of indexes of members, each of which is kept up with every recorded call. */
@@ -262,7 +263,7 @@ export function kindsIn(direction: SortKey['direction'], { text }: MemberIndex):
 }
 
 function indexedCalls(transaction: Transaction, project_id: string) {
-  return transaction.selectFrom('calls').select('id').where('project_id', '=', project_id).where(ofSorted);
+  return selectInProject(transaction, 'calls', project_id).select('id').where(ofSorted);
 }
 
 /** Reads the ids of a project's calls that satisfy conditions and have values of one kind, in the order of an index. */

@@ -6,7 +6,7 @@ import type { RequestBudget } from '../request-budget.ts';
 import type { Database, Transaction } from '../storage/database.ts';
 import { type Tables, tables } from '../storage/database-tables.ts';
 import { type FeedbackPosition, feedbackOrder, isAfterFeedback } from '../storage/feedback-order.ts';
-import { inChunks } from '../storage/in-chunks.ts';
+import { inChunks, selectInProject } from '../storage/in-chunks.ts';
 import { totalMemoryOf } from '../storage/memory-bytes.ts';
 import { ComparedRecord, feedbackPath, queuePath, type Related } from './condition.ts';
 
@@ -41,10 +41,8 @@ export function relatedValues(
     const idsByReference = new Map(ids.map((id) => [callReference(project_id, id), id]));
     const rows = await inChunks([...idsByReference.keys()], (chunk) =>
       database.read((transaction) => {
-        const onCalls = transaction
-          .selectFrom('feedback')
+        const onCalls = selectInProject(transaction, 'feedback', project_id)
           .selectAll()
-          .where('project_id', '=', project_id)
           .where('weave_ref', 'in', chunk)
           // The latest feedback of a type counts.
           .orderBy('created_at', 'desc')
@@ -64,15 +62,13 @@ export function relatedValues(
   async function loadQueues(ids: readonly string[]): Promise<void> {
     const rows = await inChunks([...ids], (chunk) =>
       database.read((transaction) =>
-        transaction
-          .selectFrom('queues')
+        selectInProject(transaction, 'queues', project_id)
           .innerJoin('queue_items', (join) =>
             join
               .onRef('queue_items.project_id', '=', 'queues.project_id')
               .onRef('queue_items.queue_id', '=', 'queues.id'),
           )
           .select(['queue_items.call_id', 'queue_items.queue_id'])
-          .where('queues.project_id', '=', project_id)
           .where('queues.deleted_at', 'is', null)
           .where('queue_items.deleted_at', 'is', null)
           .where('queue_items.call_id', 'in', chunk)
@@ -198,9 +194,7 @@ function onCallOf(oldestFirst: readonly FeedbackWithPayload[], idAt: number): Fe
 /** Selects the feedback of a type on a project's calls, all of it or what comes after some. */
 function onCalls(transaction: Transaction, project_id: string, type: string, after?: FeedbackPosition) {
   const prefix = callReference(project_id, '');
-  const feedback = transaction
-    .selectFrom('feedback')
-    .where('project_id', '=', project_id)
+  const feedback = selectInProject(transaction, 'feedback', project_id)
     .where('weave_ref', '<', `${prefix.slice(0, -1)}0`)
     // Given both limits, SQLite would use the wider one.
     .where(after ? isAfterFeedback(after) : (eb) => eb('weave_ref', '>', prefix));
@@ -213,10 +207,8 @@ async function readPayload(
   { id, wb_user_id }: FeedbackPosition,
 ): Promise<string | undefined> {
   const row = await database.read((transaction) =>
-    transaction
-      .selectFrom('feedback')
+    selectInProject(transaction, 'feedback', project_id)
       .select('payload')
-      .where('project_id', '=', project_id)
       .where('id', '=', id)
       .where('wb_user_id', '=', wb_user_id)
       .executeTakeFirst(),

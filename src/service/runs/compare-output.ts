@@ -17,7 +17,6 @@ export interface PredictionFacts {
   costUsd?: number | undefined;
 }
 
-/** An output, and what it is compared with. */
 export interface ComparedOutput {
   row: Members;
   output: unknown;
@@ -123,7 +122,6 @@ function fitsJsonSchema(schema: Members, output: unknown): boolean {
   return parsed !== undefined && fitsSchema(schema, parsed.value);
 }
 
-/** A tool call of an output. */
 interface ToolCall {
   name: unknown;
   arguments: unknown;

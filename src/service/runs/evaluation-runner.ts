@@ -175,20 +175,10 @@ export class EvaluationRunner {
   }
 
   async #workOn(lease: RunLease): Promise<void> {
-    const { database, memoryPool, log, scorerEndpoints, storeFeedback } = this.#options;
-    const job = await database.write((transaction) => takeLease(transaction, lease, this.#owner));
+    const facts = { modelClient: this.#modelClient, owner: this.#owner, leaseMs: this.#leaseMs };
+    const job = await this.#options.database.write((transaction) => takeLease(transaction, lease, facts.owner));
     if (!job) return;
-    const context = {
-      database,
-      memoryPool,
-      log,
-      scorerEndpoints,
-      storeFeedback,
-      modelClient: this.#modelClient,
-      owner: this.#owner,
-      leaseMs: this.#leaseMs,
-    };
-    const worker = new RunWorker(context, job);
+    const worker = new RunWorker({ ...this.#options, ...facts }, job);
     const ended = worker.run().finally(() => {
       this.#workers.delete(nameOf(lease));
       this.#lastTurnsMs.set(nameOf(lease), performance.now());

@@ -64,7 +64,6 @@ export function rowDigestOf(example: unknown): string {
 /** Maximum number of ids in one query. */
 const idsPerQuery = 500;
 
-/** A call, and the calls that it made. */
 export interface CallTree {
   call: RecordedCall;
   children: RecordedCall[];
@@ -133,7 +132,6 @@ export async function findCall(
   return undefined;
 }
 
-/** Counts the trials of a run that have ended. */
 export async function countEndedTrials(
   transaction: Transaction,
   { project_id, call_id }: { project_id: string; call_id: string },

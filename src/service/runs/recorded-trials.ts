@@ -1,8 +1,7 @@
 import type { RecordedCall } from '../../contract/calls.ts';
 import type { EvaluationTrial } from '../../contract/evaluation-runs.ts';
 import { plainNumber } from '../../core/json/exact-number.ts';
-import type { Members } from '../../core/json/json-object.ts';
-import { objectOrEmpty } from '../../core/json/json-object.ts';
+import { type Members, objectOrEmpty } from '../../core/json/json-object.ts';
 import { unpricedIn } from '../../core/statistics/call-totals.ts';
 import { sumOf } from '../../core/statistics/score-lists.ts';
 import { attributesOf, operationOf } from './recorded-runs.ts';

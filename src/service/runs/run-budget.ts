@@ -1,7 +1,7 @@
 import type { RunLimits } from '../../contract/evaluations.ts';
-import { plainNumber } from '../../core/json/exact-number.ts';
 import { type Members, objectOrEmpty } from '../../core/json/json-object.ts';
 import { ownMember } from '../../core/json/member-at.ts';
+import { firstNumber } from '../../core/statistics/call-totals.ts';
 import { sumOf } from '../../core/statistics/score-lists.ts';
 import type { RequestMeter } from '../inference/model-client.ts';
 import type { TokenPrice } from '../storage/model-prices.ts';
@@ -132,14 +132,10 @@ export class RunBudget {
 
 /** Returns the tokens that a model provider has counted, as far as it did. */
 function countTokens(usage: Members | undefined) {
-  const count = (...names: string[]): number | undefined =>
-    names
-      .map((name) => plainNumber(ownMember(usage, name)))
-      .find((value): value is number => typeof value === 'number');
   return {
-    prompt: count('prompt_tokens', 'input_tokens'),
-    completion: count('completion_tokens', 'output_tokens'),
-    total: count('total_tokens'),
+    prompt: firstNumber(usage, 'prompt_tokens', 'input_tokens'),
+    completion: firstNumber(usage, 'completion_tokens', 'output_tokens'),
+    total: firstNumber(usage, 'total_tokens'),
   };
 }
 

@@ -24,7 +24,6 @@ import { operationReference, runOperations } from './recorded-runs.ts';
 
 /** A request to a model of inference, without its messages. */
 export interface ModelRequest {
-  /** Members of the body. */
   body: Members & { model: string };
   /** Messages that begin every request. */
   messages: unknown[];
@@ -56,7 +55,6 @@ export type ScorerParts = { negate: boolean; onlyIf?: string } & (
   | { kind: 'combined'; parts: ScorerParts[]; isAny: boolean; weights: number[] | null; threshold: number | null }
 );
 
-/** A scorer that a run applies. */
 export type RunScorer = { key: string; reference: string; operation: string } & ScorerParts;
 
 /** Returns the number of requests to models that a scorer takes, if each is answered at once. */
@@ -272,7 +270,6 @@ function wrongClass(kind: string, expected: string, found: string): Refusal {
 interface StoredVersion {
   /** The reference with a digest. */
   reference: string;
-  project_id: string;
   name: string;
   className: string;
   val: unknown;
@@ -296,7 +293,7 @@ async function findStored(transaction: Transaction, text: unknown, access: Acces
   const { project_id, object_id, digest, leaf_object_class } = row;
   const reference = objectReference(project_id, object_id, digest);
   const val = withMarks(await parseContent(row, access), row);
-  return { reference, project_id, name: object_id, className: leaf_object_class ?? 'a plain object', val };
+  return { reference, name: object_id, className: leaf_object_class ?? 'a plain object', val };
 }
 
 /** Finds the table with the rows of a dataset. Rows that a dataset has in itself are stored as a table of the project. */

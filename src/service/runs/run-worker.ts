@@ -52,7 +52,6 @@ export interface WorkerContext {
   storeFeedback: (transaction: Transaction, feedback: BodyOf<'createFeedback'>, account: string) => Promise<unknown>;
 }
 
-/** A trial that has not begun. */
 interface WaitingTrial {
   trial: number;
   /** True if another process, or an attempt that failed, may have stored some of its results. */

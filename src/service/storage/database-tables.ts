@@ -26,7 +26,6 @@ const memoryBytes = integer;
 export interface ColumnTypes {
   /** Type of text columns, which sort in byte order. */
   textType: string;
-  /** Type of columns for bytes. */
   bytesType: string;
 }
 

@@ -31,7 +31,6 @@ export const objectClasses = {
 
 type ObjectKey = Pick<Tables['objects'], 'project_id' | 'object_id'>;
 
-/** An object to store. */
 interface NewObject extends ObjectKey {
   kind: 'object' | 'op';
   base_object_class: string | null;
@@ -113,7 +112,6 @@ export function withMarks(
     : content;
 }
 
-/** Selects the versions of an object. */
 export function versionsOf(transaction: Transaction, { project_id, object_id }: ObjectKey) {
   return selectInProject(transaction, 'objects', project_id).where('object_id', '=', object_id);
 }

@@ -63,7 +63,7 @@ describe('CallTotals', () => {
     const usage = { small: { input_tokens: 3, output_tokens: 4 }, large: { prompt_tokens: 5 }, none: { requests: 1 } };
     totals.add('chat', { id: '1', summary: { usage } });
     expect(totals.byOperation()).toEqual([{ operation: 'chat', calls: 1, tokens: 12 }]);
-    expect(totals.unpricedModels()).toEqual(['large', 'small']);
+    expect(totals.report().unpriced_models).toEqual(['large', 'small']);
   });
 
   it('adds a call once', () => {

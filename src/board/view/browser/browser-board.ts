@@ -31,6 +31,6 @@ export class BrowserBoard extends Board {
     const [only, second] = queues;
     if (only && !second && !isAsked) return this.open({ queue_id: only.id });
     const message = queues.length === 0 ? 'There are no queues.' : 'Choose a queue.';
-    this.update((state) => ({ ...state, queues, message }));
+    this.setMembers({ queues, message });
   }
 }

@@ -54,7 +54,7 @@ export class EvaluationView extends View<EvaluationState> {
 
   /** Shows other rows. */
   choose(only: RowChoice): void {
-    this.update((state) => ({ ...state, choice: only }));
+    this.setMembers({ choice: only });
     this.open({ ...this.arguments, only });
   }
 

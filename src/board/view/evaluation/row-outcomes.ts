@@ -1,7 +1,6 @@
 import type { ShownRow } from '../../../evaluations/rank-rows.ts';
 import { isCut } from '../values/value-view.ts';
 
-/** The outcome of a row in one run. */
 export interface RowOutcome {
   callId?: string;
   output: unknown;
@@ -34,7 +33,6 @@ export function inputPaths(name: string): string[] {
   return name === 'row' ? [path, 'inputs.example'] : [path];
 }
 
-/** Returns the paths of a score. */
 export function scorePaths(name: string): string[] {
   return [`output.scores.${name}`];
 }

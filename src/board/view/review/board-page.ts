@@ -103,7 +103,7 @@ function toolbar(board: Board): ComponentChild[] {
   const raw = h('input', {
     type: 'checkbox',
     checked: isRaw,
-    onChange: ({ currentTarget: { checked } }) => board.update((state) => ({ ...state, isRaw: checked })),
+    onChange: ({ currentTarget: { checked } }) => board.setMembers({ isRaw: checked }),
   });
   return [
     h(
@@ -128,7 +128,7 @@ function keyboardHelp(board: Board): ComponentChild {
   const singleKeys = h('input', {
     type: 'checkbox',
     checked: board.state.hasSingleKeys,
-    onChange: ({ currentTarget: { checked } }) => board.update((state) => ({ ...state, hasSingleKeys: checked })),
+    onChange: ({ currentTarget: { checked } }) => board.setMembers({ hasSingleKeys: checked }),
   });
   const list = shortcutsFor(usedKeys(board)).flatMap(([key, what]) => [
     h('dt', {}, h('kbd', {}, key)),

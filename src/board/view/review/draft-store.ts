@@ -65,7 +65,8 @@ export class DraftStore {
     this.#known.set(id, draft);
     const key = this.#scope + id;
     if (isUntouched(draft)) this.#storage?.removeItem(key);
-    else this.#set(key, entryOf(draft));
+    // The time of the last change, then the text.
+    else this.#set(key, `${Date.now()} ${draftText(draft)}`);
   }
 
   /** Calls back with the draft of an item that another tab has changed. */
@@ -95,12 +96,7 @@ export class DraftStore {
   }
 }
 
-/** Returns the entry of a draft: the time of its last change, then its text. */
-function entryOf(draft: Draft): string {
-  return `${Date.now()} ${draftText(draft)}`;
-}
-
-/** Reads an entry; undefined for anything else that stands there. */
+/** Reads an entry of a draft; undefined for anything else that stands there. */
 function parseEntry(text: string | null | undefined): { atMs: number; draft: Draft } | undefined {
   const [time = '', ...rest] = text?.split(' ') ?? [];
   try {

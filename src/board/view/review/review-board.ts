@@ -166,14 +166,14 @@ export class Board extends View<ReviewState> {
       this.announce('Write your decisions first.');
       return;
     }
-    if (kind) this.update((state) => ({ ...state, kind }));
+    if (kind) this.setMembers({ kind });
     const filter = kind && filterOf(kind, page?.filter ?? {}, asked);
     void this.load(() => this.#loadPage(filter && { filter }));
   }
 
   /** Lists all items with what was judged. */
   check(): void {
-    this.update((state) => ({ ...state, isList: true }));
+    this.setMembers({ isList: true });
     this.reload('all');
   }
 
@@ -189,7 +189,7 @@ export class Board extends View<ReviewState> {
     try {
       const args = { queue_id, project_id, add_fields: [field], confirm: true };
       const { fields = [] } = await this.call<ChangedQueue>('update_queue', args);
-      this.update((state) => ({ ...state, fields, message: `You judge ${plainText(field.name)}.` }));
+      this.setMembers({ fields, message: `You judge ${plainText(field.name)}.` });
       this.#focusAt(0);
     } catch (error) {
       this.announceFailure(error);
@@ -198,7 +198,7 @@ export class Board extends View<ReviewState> {
 
   /** Makes a card the one on which keys act. */
   setCurrent(current: string): void {
-    if (current !== this.state.current) this.update((state) => ({ ...state, current }));
+    if (current !== this.state.current) this.setMembers({ current });
   }
 
   /** Makes a field of a card the one that number keys judge. */
@@ -214,7 +214,7 @@ export class Board extends View<ReviewState> {
   /** Shows the guidelines or hides them, and remembers that for the queue. */
   toggleGuidelines(): void {
     const isGuided = !this.state.isGuided;
-    this.update((state) => ({ ...state, isGuided }));
+    this.setMembers({ isGuided });
     keepValue(this.#guideKey, isGuided ? 'open' : 'closed');
     document.querySelector(isGuided ? '.rules' : 'article')?.scrollIntoView({ block: 'nearest' });
   }
@@ -318,7 +318,7 @@ export class Board extends View<ReviewState> {
           ? 'You can still correct them afterwards.'
           : `${skipped} of them go to someone else, and you cannot take that back.`;
       const message = `Nothing is written yet. Press Enter or the button once more to write all ${staged.length} items. ${after}`;
-      this.update((state) => ({ ...state, isAsking: true, message }));
+      this.setMembers({ isAsking: true, message });
     }
   }
 
@@ -403,7 +403,7 @@ export class Board extends View<ReviewState> {
       if (this.state.current === undefined) for (const action of waiting) action();
     }
     // It could not be loaded; a further key must not change the last card.
-    else this.update((state) => ({ ...state, current: undefined }));
+    else this.setMembers({ current: undefined });
   }
 
   /** Does what keys that waited are for, with a pause after each, in which the page is drawn. */
@@ -429,7 +429,7 @@ export class Board extends View<ReviewState> {
 
   /** Switches between one item that fills the page and the list of all. */
   toggleList(): void {
-    this.update((state) => ({ ...state, isList: !state.isList }));
+    this.setMembers({ isList: !this.state.isList });
     this.#showCurrent();
   }
 
@@ -505,7 +505,7 @@ export class Board extends View<ReviewState> {
     const isBegun = page.queue.total !== toDoOf(page.queue);
     const guided = lastingStorage()?.getItem(this.#guideKey);
     // Whoever has judged nothing here yet reads them first, also where an agent of the account has judged.
-    if (isNew) this.update((state) => ({ ...state, isGuided: guided == null ? !isBegun : guided === 'open' }));
+    if (isNew) this.setMembers({ isGuided: guided == null ? !isBegun : guided === 'open' });
     if (isBegun || page.items.length === 0) void this.#countJudged(isNew && isBegun && guided == null);
     if (isNew) void this.#restore();
     else this.update(withRestored, this.#store.read());
@@ -572,7 +572,7 @@ export class Board extends View<ReviewState> {
     const count = stagedCards(this.state).length;
     if (count === 0) return;
     const message = `This was the last item. Press Enter to write ${countOf(count, 'item')}.`;
-    this.update((state) => ({ ...state, current: undefined, message }));
+    this.setMembers({ current: undefined, message });
     document.querySelector<HTMLElement>('footer button')?.focus();
   }
 
@@ -587,7 +587,7 @@ export class Board extends View<ReviewState> {
     const after = all.findIndex((card, at) => at > position && isToDo(card));
     const next = after === -1 ? all.findIndex(isToDo) : after;
     if (next !== -1) this.#focusAt(next);
-    else if (page?.next_offset === undefined) this.update((state) => ({ ...state, current: undefined }));
+    else if (page?.next_offset === undefined) this.setMembers({ current: undefined });
     else {
       await this.#moveToNextPage();
       this.announce(message);
@@ -649,7 +649,7 @@ export class Board extends View<ReviewState> {
   }
 
   async #write(staged: readonly Card[]): Promise<void> {
-    this.update((state) => ({ ...state, isAsking: false, isWriting: true }));
+    this.setMembers({ isAsking: false, isWriting: true });
     let written = 0;
     let failure = '';
     let hint = '';
@@ -665,7 +665,7 @@ export class Board extends View<ReviewState> {
     }
     const reckoned = toDoOf(this.state.page!.queue);
     if (failure === '') await this.#refresh();
-    this.update((state) => ({ ...state, isWriting: false }));
+    this.setMembers({ isWriting: false });
     const ids = [...this.state.cards.keys()];
     const refused = staged.filter(({ item }) => this.state.cards.get(item.id)?.problem);
     const numbersOf = (cards: readonly Card[]): string =>

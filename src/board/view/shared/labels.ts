@@ -1,7 +1,6 @@
 import type { Formats } from './theme.ts';
 import { plainText } from './visible-text.ts';
 
-/** Characters of a value that a label has. */
 const maxLabelChars = 80;
 
 /** Returns the beginning of a text on one line, for labels. */

@@ -48,7 +48,7 @@ export abstract class View<State extends ViewState> {
       result: (result) => {
         try {
           this.receive(result);
-          this.#set({ isBusy: false });
+          this.setMembers({ isBusy: false });
         } catch (error) {
           this.#failWith(error);
         }
@@ -58,16 +58,16 @@ export abstract class View<State extends ViewState> {
         applyTheme(context);
         const formats = new Formats(context);
         // Chats report every change of the page's size too; new formats redraw everything.
-        if (!formats.isSame(this.state.formats)) this.#set({ formats });
+        if (!formats.isSame(this.state.formats)) this.setMembers({ formats });
       },
       silent: () =>
         this.announce(
           `The chat does not answer. This page will open as soon as it does; or run ${command} in a terminal.`,
         ),
       failed: (sentence) => this.#fail(sentence),
-      ended: (happened, next) => this.#set({ notice: `${happened} ${this.keptSentence}${next}` }),
+      ended: (happened, next) => this.setMembers({ notice: `${happened} ${this.keptSentence}${next}` }),
       resumed: (sentence) => {
-        this.#set({ notice: undefined });
+        this.setMembers({ notice: undefined });
         if (this.state.canRetry) this.open(this.arguments!);
         else this.announce(sentence);
       },
@@ -91,9 +91,14 @@ export abstract class View<State extends ViewState> {
     this.#draw();
   }
 
+  /** Sets members of the state, and draws the page. */
+  setMembers(members: Partial<State> | Partial<ViewState>): void {
+    this.update((state) => ({ ...state, ...members }));
+  }
+
   /** Shows a message, and has screen readers say it. */
   announce(message: string): void {
-    this.#set({ message });
+    this.setMembers({ message });
   }
 
   /** Announces the failure of a call that the page can do without. */
@@ -117,10 +122,10 @@ export abstract class View<State extends ViewState> {
 
   /** Loads the list: marks it as busy meanwhile, and lets the person try again if it fails. */
   async load(work: () => Promise<void>): Promise<void> {
-    this.#set({ canRetry: false, isBusy: true });
+    this.setMembers({ canRetry: false, isBusy: true });
     try {
       await work();
-      this.#set({ canRetry: false, isBusy: false });
+      this.setMembers({ canRetry: false, isBusy: false });
     } catch (error) {
       this.#failWith(error);
     }
@@ -129,26 +134,22 @@ export abstract class View<State extends ViewState> {
   /** Loads a further page, unless one is being loaded. */
   async loadFurther(work: () => Promise<void>): Promise<void> {
     if (this.state.isLoadingMore) return;
-    this.#set({ isLoadingMore: true });
+    this.setMembers({ isLoadingMore: true });
     try {
       await work();
     } catch (error) {
       this.announceFailure(error);
     }
-    this.#set({ isLoadingMore: false });
+    this.setMembers({ isLoadingMore: false });
   }
 
   #fail(message: string): void {
-    this.#set({ message, canRetry: this.arguments !== undefined, isBusy: false });
+    this.setMembers({ message, canRetry: this.arguments !== undefined, isBusy: false });
   }
 
   #failWith(error: unknown): void {
     const { sentence, detail } = describeFailure(error);
     this.#fail(detail === undefined ? sentence : `${sentence} ${detail}`);
-  }
-
-  #set(change: Partial<ViewState>): void {
-    this.update((state) => ({ ...state, ...change }));
   }
 }
 

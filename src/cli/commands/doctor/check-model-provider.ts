@@ -1,4 +1,6 @@
+import { undefinedOnError } from '../../../core/errors.ts';
 import { readBody } from '../../../core/http/http-client.ts';
+import { ownMember } from '../../../core/json/member-at.ts';
 import type { ResolvedSettings } from '../../../settings/resolve-settings.ts';
 import { pluralize } from '../../../text/page.ts';
 import { invocation } from '../../invocation.ts';
@@ -36,10 +38,7 @@ export async function checkModelProvider({ values }: ResolvedSettings): Promise<
 }
 
 function countModels(text: string): number | undefined {
-  try {
-    const { data } = JSON.parse(text) as { data?: unknown };
-    return Array.isArray(data) ? data.length : undefined;
-  } catch {
-    return undefined;
-  }
+  const list: unknown = undefinedOnError(() => JSON.parse(text));
+  const data = ownMember(list, 'data');
+  return Array.isArray(data) ? data.length : undefined;
 }

@@ -19,7 +19,6 @@ export type Run = RunWithFigures & RunFigures;
 /** The result of read_evaluation for runs, with their rows. */
 export type Results = Omit<EvaluationResult, 'runs'> & { runs: Run[]; rows: ShownRow[] };
 
-/** Rows that one call reads. */
 const rowsPerCall = 1000;
 
 /** Reads runs with their rows: the first `limit` of them, or all. */

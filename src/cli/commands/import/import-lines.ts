@@ -1,5 +1,6 @@
 import { createHash } from 'node:crypto';
 import { objectNamePattern } from '../../../contract/references.ts';
+import { undefinedOnError } from '../../../core/errors.ts';
 import { exactJson } from '../../../core/json/exact-number.ts';
 import { isJsonObject, type Members, objectOrEmpty } from '../../../core/json/json-object.ts';
 import { inputError } from '../../access/text-file.ts';
@@ -170,11 +171,7 @@ function isItem(row: Members): boolean {
 
 /** Returns whether a line is JSON, but no object. One that is not JSON, or has inexact numbers, is left for the import to report. */
 function isOtherJson(text: string): boolean {
-  try {
-    return !isJsonObject(JSON.parse(text));
-  } catch {
-    return false;
-  }
+  return undefinedOnError(() => !isJsonObject(JSON.parse(text))) ?? false;
 }
 
 function notUnderstood({ value, line }: FileRow, { file }: RowContext): Error {

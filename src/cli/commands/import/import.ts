@@ -40,7 +40,6 @@ interface ImportFlags {
   dryRun?: true;
 }
 
-/** Adds `heddle import`. */
 export function addImport(program: Command): void {
   addImportCommand(program, 'heddle import');
 }

@@ -1,7 +1,6 @@
 import { Readable } from 'node:stream';
 import { parse } from 'csv-parse';
-import type { HeddleError } from '../../../core/errors.ts';
-import { undefinedOnError } from '../../../core/errors.ts';
+import { type HeddleError, undefinedOnError } from '../../../core/errors.ts';
 import { exactJson, parseKeepingNumbers } from '../../../core/json/exact-number.ts';
 import { InexactNumberError, parseExactJson } from '../../../core/json/json-numbers.ts';
 import { isJsonObject, type Members } from '../../../core/json/json-object.ts';
@@ -14,7 +13,6 @@ import { invocation } from '../../invocation.ts';
 export const importFormats = ['csv', 'jsonl'] as const;
 export type ImportFormat = (typeof importFormats)[number];
 
-/** A row of a file. */
 export interface FileRow {
   /** Number of the line, or of the entry of a JSON array; from 1. */
   line: number;

@@ -17,7 +17,6 @@ type Path = readonly PropertyKey[];
 
 /** Rows that lists of variables can give. */
 const maxRows = 10_000;
-/** A test, with its place. */
 interface PlacedTest {
   test: Members;
   /** Returns the place of a part of it. */

@@ -6,7 +6,6 @@ import { compileLinearPattern } from '../../../../core/linear-pattern.ts';
 import { readNamedText, readYamlFile } from '../yaml-file.ts';
 import { fileNamed, fillTemplate, type ImportNote } from './read-template.ts';
 
-/** An assertion of promptfoo, and its place. */
 export interface PlacedAssertion {
   assertion: Members;
   placeOf: (path: readonly PropertyKey[]) => { file: string; line: number };

@@ -1,10 +1,12 @@
 import type { ServiceClient } from '../../../../client/service-client.ts';
 import { withFallback } from '../../../../client/with-fallback.ts';
 import type { BodyOf } from '../../../../contract/endpoints.ts';
+import type { QueueItem } from '../../../../contract/queue-items.ts';
 import type { Queue } from '../../../../contract/queues.ts';
 import { groupBy } from '../../../../core/append-to.ts';
 import { concurrently } from '../../../../core/concurrently.ts';
 import { HeddleError } from '../../../../core/errors.ts';
+import { inBatches } from '../../../../core/in-batches.ts';
 import { isJsonObject } from '../../../../core/json/json-object.ts';
 import { readPages } from '../../../../records/read-pages.ts';
 import type { ProjectReader, StoredItem } from '../../../../service/start-service.ts';
@@ -71,11 +73,7 @@ function takeSame(queues: Queue[], wanted: QueueContent): Queue | undefined {
   return same;
 }
 
-/** An item at the target. */
-interface ItemThere {
-  id: string;
-  annotation_state: string;
-}
+type ItemThere = Pick<QueueItem, 'id' | 'annotation_state'>;
 
 async function copyItems(copy: ProjectCopy, { id: queueHere }: StoredQueue, queue_id: string): Promise<void> {
   const { reader, target, names, tally, isDryRun } = copy;
@@ -176,8 +174,7 @@ async function setStates(
 ): Promise<void> {
   const project_id = names.target_id;
   const together = async (): Promise<void> => {
-    for (let at = 0; at < states.length; at += statesPerRequest) {
-      const batch = states.slice(at, at + statesPerRequest);
+    for (const batch of inBatches(states, statesPerRequest)) {
       const updates = batch.map(({ item_id, annotation_state }) => ({ item_id, annotation_state }));
       const { results } = await service.call('updateProgressBatch', {
         path: { queue_id },

@@ -1,9 +1,9 @@
 import { type Command, InvalidArgumentError } from 'commander';
 import type { ServiceClient } from '../../../../client/service-client.ts';
-import { withFallback } from '../../../../client/with-fallback.ts';
 import { isProjectId } from '../../../../contract/path-segments.ts';
 import { HeddleError } from '../../../../core/errors.ts';
 import { ownMember } from '../../../../core/json/member-at.ts';
+import { knownProjects } from '../../../../records/require-project.ts';
 import { openRuntime, sampleProject } from '../../../../runtime/runtime.ts';
 import type { ContentKind, Store } from '../../../../service/start-service.ts';
 import { resolveProfile } from '../../../../settings/resolve-settings.ts';
@@ -92,7 +92,8 @@ export async function runCopy(command: Command, store: Store): Promise<void> {
       for (const [user, profile] of options.as ?? []) {
         ownAccounts.set(user, (await clients.open(profile)).withSignal(signal));
       }
-      const keepsIds = await isHeddle(target);
+      // Heddle's own service, which alone lists projects, takes ids of any form.
+      const keepsIds = (await knownProjects(target)) !== undefined;
       for (const project of projects) {
         const names = new CopiedNames(project, options.toProject ?? project, keepsIds);
         const start = { target, ownAccounts, names, isDryRun: options.dryRun === true };
@@ -154,14 +155,6 @@ class Clients {
   async close(): Promise<void> {
     for (const { close } of this.#runtimes.values()) await close();
   }
-}
-
-/** Returns whether a service is heddle's own, which takes ids of any form. */
-function isHeddle(target: ServiceClient): Promise<boolean> {
-  return withFallback(
-    async () => Boolean(await target.call('listProjects', {})),
-    async () => false,
-  );
 }
 
 type Start = Pick<ProjectCopy, 'target' | 'ownAccounts' | 'names' | 'isDryRun'>;
