@@ -24,6 +24,7 @@ export function annotatorOf(user: string, creator: string | undefined): Annotato
   return { user, creator, annotator };
 }
 
+/** Returns whether a filter has conditions on judgements. */
 export function hasJudgementConditions(conditions: JudgementConditions): boolean {
   const { judged_by, field, value, judged_at_least, disagreement, unjudged_by_me } = conditions;
   return [judged_by, field, value, judged_at_least, disagreement, unjudged_by_me].some((member) => member != null);

@@ -48,6 +48,7 @@ export async function storeBaseline(
   await service.call('createObject', { body: { obj } });
 }
 
+/** Reads the baselines of a project. */
 export async function readBaselines(project_id: string, service: ServiceClient): Promise<Baseline[]> {
   const filter = { base_object_classes: [baselineClass], latest_only: true, is_op: false };
   const { objs } = await service.call('queryObjects', { body: { project_id, filter, limit: maxBaselines } });

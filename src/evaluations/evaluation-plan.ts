@@ -149,6 +149,7 @@ export async function drawRows(dataset: DatasetRows, { n, seed }: RowSample): Pr
   return { reference: dataset.reference, count: rows.length, sample: rows.slice(0, sampledRows), read };
 }
 
+/** Reads the scorers of an evaluation. */
 export function readScorers({ val }: FoundEvaluation, service: ServiceClient): Promise<EvaluationScorers> {
   return readScorersOf(Array.isArray(val.scorers) ? val.scorers : [], service);
 }

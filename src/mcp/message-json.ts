@@ -9,6 +9,7 @@ export function noteJson(data: object, json: string): void {
   if (part) knownTexts.set(part, { data, json });
 }
 
+/** Writes a message as JSON. */
 export function messageJson(message: JSONRPCMessage): string {
   if (!('result' in message)) return JSON.stringify(message);
   const { result, ...envelope } = message;

@@ -23,6 +23,7 @@ export interface Skill {
   text: string;
 }
 
+/** Returns whether an address is that of a skill. */
 export function isSkill(uri: string): boolean {
   return uri.startsWith('skill://');
 }

@@ -10,6 +10,7 @@ export function creatorOf({ clientName, byUser }: Judge): string | undefined {
   return clientName === undefined ? 'heddle' : `${clientName.slice(0, 100)} via heddle`;
 }
 
+/** Returns whether a name of an annotator means the caller. */
 export function meansCaller(name: string | undefined): boolean {
   return name?.trim().toLowerCase() === 'me';
 }

@@ -74,6 +74,7 @@ export async function readQueueRules(queueId: string, project: string, service: 
   return rulesOf(queue, fields);
 }
 
+/** Returns the rules of a queue with these fields. */
 export function rulesOf(queue: Queue, fields: readonly QueueField[]): QueueRules {
   const { reviewers_per_item: wanted = 1 } = queue;
   const opinions = typeof wanted === 'object' && wanted ? wanted.people + wanted.agents : (wanted ?? 1);
@@ -210,6 +211,7 @@ const summarizedKeywords = new Set(['type', 'enum', 'minimum', 'maximum', 'title
 /** The format in the schema of a field that takes the answer as it should have been. */
 const correctionFormat = 'correction';
 
+/** Returns the summary of a field. */
 export function summarizeField({ name, schema, description }: DefinedField): FieldSummary {
   const about = description === undefined ? {} : { description };
   const { format, ...constraints } = schema;

@@ -73,6 +73,7 @@ export async function collectGarbage(): Promise<void> {
   session.disconnect();
 }
 
+/** Waits until a signal aborts. */
 export async function untilAborted(signal: AbortSignal): Promise<void> {
   if (!signal.aborted) await once(signal, 'abort');
 }

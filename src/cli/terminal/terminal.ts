@@ -26,6 +26,7 @@ export function paint(style: Style, text: string): string {
   return showsColors(invocation().stdout) ? styleText(style, text, { validateStream: false }) : text;
 }
 
+/** Returns whether an output shows colors. */
 export function showsColors({ isTTY }: TerminalSide): boolean {
   const { NO_COLOR, FORCE_COLOR, TERM } = invocation().environment;
   if (NO_COLOR) return false;

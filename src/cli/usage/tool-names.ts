@@ -2,6 +2,7 @@ import { meantName } from '../../text/names.ts';
 import { tools } from '../../tools/definition/registry.ts';
 import { didYouMean, UsageError } from '../terminal/report-failure.ts';
 
+/** Returns the names of all tools. */
 export function toolNames(): string[] {
   return tools.map(({ name }) => name);
 }

@@ -132,6 +132,7 @@ export async function findCall(
   return undefined;
 }
 
+/** Counts the trials of a run that have ended. */
 export async function countEndedTrials(
   transaction: Transaction,
   { project_id, call_id }: { project_id: string; call_id: string },

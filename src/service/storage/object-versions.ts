@@ -112,6 +112,7 @@ export function withMarks(
     : content;
 }
 
+/** Selects the versions of an object. */
 export function versionsOf(transaction: Transaction, { project_id, object_id }: ObjectKey) {
   return selectInProject(transaction, 'objects', project_id).where('object_id', '=', object_id);
 }

@@ -40,6 +40,7 @@ export function evaluationsOf({ runs }: EvaluationResult): string[] {
   return [...new Set(runs.flatMap(({ evaluation }) => evaluation ?? []))];
 }
 
+/** Returns the title of a page. */
 export function titleOf(page: EvaluationResult): string {
   return evaluationsOf(page).join(', ') || 'Evaluation';
 }
@@ -93,6 +94,7 @@ function withRow(known: OpenableRow | undefined, row: ShownRow): OpenableRow {
   return known ? { ...known, row } : { row, isOpen: false, isLoading: false, wholes: new Map() };
 }
 
+/** Changes what is open of a row. */
 export function changeRow(state: EvaluationState, id: string, change: Partial<OpenableRow>): EvaluationState {
   const known = state.rows.get(id);
   return known ? { ...state, rows: new Map([...state.rows, [id, { ...known, ...change }]]) } : state;

@@ -33,6 +33,7 @@ export function inputPaths(name: string): string[] {
   return name === 'row' ? [path, 'inputs.example'] : [path];
 }
 
+/** Returns the paths of a score. */
 export function scorePaths(name: string): string[] {
   return [`output.scores.${name}`];
 }

@@ -233,6 +233,7 @@ function countSentence({ cards, page, kind }: ReviewState): string {
   return `${countOf(cards.size, 'item')} ${purpose}${more}.`;
 }
 
+/** Changes one card. */
 export function withCard(state: ReviewState, id: string, change: (card: Card) => Card): ReviewState {
   const card = state.cards.get(id);
   return card ? { ...state, cards: new Map([...state.cards, [id, change(card)]]), isAsking: false } : state;

@@ -3,6 +3,7 @@ import type { HostContext } from './host.ts';
 /** Roles without which a host's palette is not used: half of one with half of another is unreadable. */
 const neededRoles = ['--color-text-primary', '--color-background-primary'] as const;
 
+/** Applies the theme and the colours of a host. */
 export function applyTheme({ theme, styles }: HostContext): void {
   const { style } = document.documentElement;
   if (theme === 'light' || theme === 'dark') style.colorScheme = theme;

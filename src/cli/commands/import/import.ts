@@ -40,6 +40,7 @@ interface ImportFlags {
   dryRun?: true;
 }
 
+/** Adds `heddle import`. */
 export function addImport(program: Command): void {
   addImportCommand(program, 'heddle import');
 }

@@ -107,6 +107,7 @@ function mayBeFolder(path: string): boolean {
   }
 }
 
+/** Returns Kysely on a connection. */
 export function openKysely(connection: DatabaseSyncInstance): Kysely<Tables> {
   return new Kysely<Tables>({ dialect: new SqliteDialect({ database: kyselyDatabase(connection) }) });
 }
