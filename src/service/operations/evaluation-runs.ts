@@ -205,7 +205,7 @@ export const finishPrediction: OperationHandler<'finishPrediction'> = async (
   const prediction = await requireCall(database, project_id, path.prediction_id, 'Prediction', isPrediction, budget);
   const trial = prediction.parent_id ? await findCall(database, project_id, prediction.parent_id, budget) : undefined;
   if (!trial || !isTrial(trial) || trial.ended_at) return { success: true };
-  const children: RecordedCall[] = [];
+  const children = [];
   for await (const [tree] of readTrees(database, project_id, [trial], budget)) children.push(...tree!.children);
   const { scores, model_latency_seconds } = toTrial(trial, children);
   const model_latency = model_latency_seconds == null ? null : { mean: model_latency_seconds };

@@ -235,7 +235,7 @@ async function requireEndedRun(
 /** Reads the ids of the trials of a run, and the digests of their rows. */
 async function readTrialIds(database: Database, project_id: string, runId: string, budget: RequestBudget) {
   const found: { id: string; rowDigest: string }[] = [];
-  for await (const calls of readTrials(database, project_id, [runId], budget)) {
+  for await (const calls of readTrials(database, project_id, [runId], budget, ['inputs'])) {
     budget.hold(calls.length * bytesPerTrialId, 'the run has too many trials');
     found.push(...calls.map((call) => ({ id: call.id, rowDigest: rowDigestOf(objectOrEmpty(call.inputs).example) })));
   }

@@ -116,7 +116,8 @@ async function indexRows(query: ResultsQuery): Promise<Map<string, IndexedRow>> 
   });
   const needsRow = JSON.stringify([sort_by, filters]).includes('"inputs.');
   const index = new Map<string, IndexedRow>();
-  for await (const calls of readTrials(query.database, query.project_id, query.runIds, budget)) {
+  const columns = tests.length + keys.length > 0 ? (['inputs', 'output'] as const) : (['inputs'] as const);
+  for await (const calls of readTrials(query.database, query.project_id, query.runIds, budget, columns)) {
     for (const call of calls) {
       const { example } = objectOrEmpty(call.inputs);
       const digest = rowDigestOf(example);
@@ -293,12 +294,12 @@ async function summarize(
   const { request, database, project_id, budget } = query;
   const intersection = request.summary_require_intersection ?? request.require_intersection ?? false;
   const isCounted = ({ trials }: IndexedRow): boolean => !intersection || query.runIds.every((id) => trials.has(id));
-  const counted = new Set([...index.values()].filter(isCounted).map(({ digest }) => digest));
+  const counted = [...index.values()].filter(isCounted);
+  const countedIds = new Set(counted.flatMap(({ trials }) => [...trials.values()].flat()));
   const evaluations: EvaluationSummary[] = [];
   for (const id of query.runIds) {
     const lists = new ScoreLists({ keepsTexts: false });
     const scorerErrors = new Map<string, number>();
-    const rows = [...index.values()].filter(({ digest, trials }) => counted.has(digest) && trials.has(id));
     const tokens: number[] = [];
     const costs: number[] = [];
     const judgeTokens: number[] = [];
@@ -306,7 +307,7 @@ async function summarize(
     const unpriced = new Set<string>();
     let [trial_count, error_count] = [0, 0];
     for await (const calls of readTrials(database, project_id, [id], budget)) {
-      const included = calls.filter((call) => counted.has(rowDigestOf(objectOrEmpty(call.inputs).example)));
+      const included = calls.filter((call) => countedIds.has(call.id));
       for await (const trial of toTrials(query, included)) {
         trial_count += 1;
         if (trial.error != null) error_count += 1;
@@ -339,10 +340,10 @@ async function summarize(
       trace_id: run?.trace_id ?? null,
       started_at: run?.started_at ?? null,
       error_count,
-      row_count: rows.length,
+      row_count: counted.filter(({ trials }) => trials.has(id)).length,
     });
   }
-  return { row_count: counted.size, evaluations };
+  return { row_count: counted.length, evaluations };
 }
 
 function textOf(value: unknown): string | null {

@@ -2,9 +2,11 @@ import type { RecordedCall } from '../../contract/calls.ts';
 import { splitProjectId } from '../../contract/identifiers.ts';
 import { formatReference, parsePartReference, parseReference, referenceScheme } from '../../contract/references.ts';
 import { inBatches, inBatchesBySize } from '../../core/in-batches.ts';
+import { parseStoredJson } from '../../core/json/exact-number.ts';
 import { type Members, objectOrEmpty } from '../../core/json/json-object.ts';
-import { findCalls } from '../query/find-calls.ts';
+import { findCallRows, findCalls } from '../query/find-calls.ts';
 import type { RequestBudget } from '../request-budget.ts';
+import type { CallRow } from '../storage/call-rows.ts';
 import type { Database, Transaction } from '../storage/database.ts';
 import { contentDigest } from '../storage/digest.ts';
 import { inChunks, selectInProject } from '../storage/in-chunks.ts';
@@ -64,13 +66,41 @@ export function rowDigestOf(example: unknown): string {
 /** Maximum number of ids in one query. */
 const idsPerQuery = 500;
 
+/** A call with those of its members that results of runs follow from, as far as they were read. */
+export type CallOfRun = RecordedCall & { operation: string };
+
+const columns = ['parent_id', 'op_name', 'ended_at', 'exception', 'attributes', 'inputs', 'output', 'summary'] as const;
+
+/** Returns the call of a row. Its inputs are parsed when they are read: those of scorers never are. */
+function toCallOfRun(row: CallRow): CallOfRun {
+  const { id, parent_id, op_name, started_at, ended_at, exception, inputs } = row;
+  const parsed = (json: string | null | undefined): unknown => (json == null ? null : parseStoredJson(json));
+  return {
+    id,
+    parent_id,
+    op_name,
+    started_at,
+    ended_at,
+    exception,
+    operation: operationOf(row),
+    attributes: parsed(row.attributes),
+    get inputs() {
+      return parsed(inputs);
+    },
+    output: parsed(row.output),
+    summary: parsed(row.summary),
+  };
+}
+
 export interface CallTree {
   call: RecordedCall;
-  children: RecordedCall[];
+  children: CallOfRun[];
 }
 
 /** Maximum memory of the calls that are read at once, in bytes. */
 const maxChildrenBytes = 16 * 1024 * 1024;
+/** Maximum number of calls whose children are read at once: mostly so few that one statement reads them all. */
+const maxTrees = 100;
 
 /** Reads the calls that other calls made, for several of those at once, whose memory the budget holds until the next. */
 export async function* readTrees(
@@ -93,15 +123,16 @@ export async function* readTrees(
   // PostgreSQL's driver returns sums as strings.
   const bytesByParent = new Map(sizes.map(({ parent_id, bytes }) => [parent_id, Number(bytes)]));
   const bytesOf = ({ id }: RecordedCall): number => bytesByParent.get(id) ?? 0;
-  for (const batch of inBatchesBySize(calls, maxChildrenBytes, bytesOf)) {
+  const sizeOf = (call: RecordedCall): number => Math.max(bytesOf(call), maxChildrenBytes / maxTrees);
+  for (const batch of inBatchesBySize(calls, maxChildrenBytes, sizeOf)) {
     const bytes = batch.reduce((sum, call) => sum + bytesOf(call), 0);
     await budget.reserve(bytes, 'a trial has too many or too large calls');
-    const trees = batch.map((call) => ({ call, children: [] as RecordedCall[] }));
+    const trees = batch.map((call) => ({ call, children: [] as CallOfRun[] }));
     const treesById = new Map(trees.map((tree) => [tree.call.id, tree]));
     const filter = { parent_ids: [...treesById.keys()] };
     if (bytes > 0) {
-      for await (const children of findCalls(database, { project_id, filter }, { budget })) {
-        for (const child of children) treesById.get(child.parent_id!)!.children.push(child);
+      for await (const rows of findCallRows(database, { project_id, filter }, columns, { budget })) {
+        for (const row of rows) treesById.get(row.parent_id!)!.children.push(toCallOfRun(row));
       }
     }
     yield trees;
@@ -149,16 +180,18 @@ export async function countEndedTrials(
   return Number(count);
 }
 
-/** Reads the trials of runs, in batches, in the order in which they started. */
+/** Reads some members of the trials of runs, in batches, in the order in which they started. */
 export async function* readTrials(
   database: Database,
   project_id: string,
   runIds: readonly string[],
   budget: RequestBudget,
-): AsyncGenerator<RecordedCall[], void, undefined> {
+  members: readonly (typeof columns)[number][] = columns,
+): AsyncGenerator<CallOfRun[], void, undefined> {
+  const read = ['parent_id', 'op_name', ...members] as const;
   for (const id of runIds) {
-    for await (const calls of findCalls(database, { project_id, filter: { parent_ids: [id] } }, { budget })) {
-      const trials = calls.filter(isTrial);
+    for await (const rows of findCallRows(database, { project_id, filter: { parent_ids: [id] } }, read, { budget })) {
+      const trials = rows.map(toCallOfRun).filter(({ operation }) => trialOperations.includes(operation));
       if (trials.length > 0) yield trials;
     }
   }

@@ -4,7 +4,7 @@ import { plainNumber } from '../../core/json/exact-number.ts';
 import { type Members, objectOrEmpty } from '../../core/json/json-object.ts';
 import { unpricedIn } from '../../core/statistics/call-totals.ts';
 import { sumOf } from '../../core/statistics/score-lists.ts';
-import { attributesOf, operationOf } from './recorded-runs.ts';
+import { attributesOf, type CallOfRun } from './recorded-runs.ts';
 
 /** Returns the scores that a trial ended with, by the names of the scorers. */
 export function scoresOf(trial: RecordedCall): Members {
@@ -24,13 +24,13 @@ export function outputOf(trial: RecordedCall): unknown {
  */
 export function toTrial(
   trial: RecordedCall,
-  children: readonly RecordedCall[],
+  children: readonly CallOfRun[],
   { hasCosts = false } = {},
 ): EvaluationTrial {
   const recorded = scoresOf(trial);
   const prediction = findPrediction(trial, children, recorded);
-  const isScorer = (call: RecordedCall): boolean =>
-    isMarkedScorer(call) || /\.score|scorer/i.test(operationOf(call)) || Object.hasOwn(recorded, operationOf(call));
+  const isScorer = (call: CallOfRun): boolean =>
+    isMarkedScorer(call) || /\.score|scorer/i.test(call.operation) || Object.hasOwn(recorded, call.operation);
   const scorers = children.filter((call) => call !== prediction && isScorer(call));
   const scores = new Map(Object.entries(recorded));
   const errors = new Map<string, string>();
@@ -71,16 +71,12 @@ function sourceCallOf(trial: RecordedCall): string | undefined {
 }
 
 /** Returns the call of the model: of the traced function that is the model, of a method of it, or of one that predicts. */
-function findPrediction(
-  trial: RecordedCall,
-  children: readonly RecordedCall[],
-  scores: Members,
-): RecordedCall | undefined {
+function findPrediction(trial: RecordedCall, children: readonly CallOfRun[], scores: Members): CallOfRun | undefined {
   const { model } = objectOrEmpty(trial.inputs);
   return children.find((call) => {
     if (isMarkedScorer(call)) return false;
     if (call.op_name === model || objectOrEmpty(call.inputs).self === model) return true;
-    return /predict|invoke/i.test(operationOf(call)) && !Object.hasOwn(scores, operationOf(call));
+    return /predict|invoke/i.test(call.operation) && !Object.hasOwn(scores, call.operation);
   });
 }
 
@@ -90,18 +86,18 @@ function isMarkedScorer(call: RecordedCall): boolean {
 }
 
 /** Returns the name of the scorer that made a call. */
-function scorerKey(call: RecordedCall): string {
-  return operationOf(call).replace(/\.score$/, '');
+function scorerKey({ operation }: CallOfRun): string {
+  return operation.replace(/\.score$/, '');
 }
 
 /**
  * Returns the name under which a trial has the score of a call; undefined if it has none. SDKs shorten the name of a
  * scorer: `helpfulness` is the score of `HelpfulnessScorer.score`, `known` is not the score of `unknown`.
  */
-function keyFor(scores: Members, call: RecordedCall): string | undefined {
+function keyFor(scores: Members, call: CallOfRun): string | undefined {
   const name = scorerKey(call);
   if (Object.hasOwn(scores, name)) return name;
-  const operation = operationOf(call).toLowerCase();
+  const operation = call.operation.toLowerCase();
   const beginsWord = (at: number): boolean => at === 0 || (at > 0 && !/[a-z0-9]/.test(operation.charAt(at - 1)));
   return Object.keys(scores)
     .filter((key) => key !== '' && beginsWord(operation.indexOf(key.toLowerCase())))

@@ -24,7 +24,7 @@ export async function summarizeTrials(
   const status_counts = { success: 0, error: 0 };
   let usage: ReturnType<typeof sumUsage> = {};
   let reused_scores = 0;
-  for await (const calls of readTrials(database, project_id, [runId], budget)) {
+  for await (const calls of readTrials(database, project_id, [runId], budget, ['output', 'summary'])) {
     for (const call of calls) {
       lists.add(scoresOf(call));
       const summary = objectOrEmpty(call.summary);

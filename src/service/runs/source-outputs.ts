@@ -74,7 +74,7 @@ async function ofTrial(
   readPart: PartReader,
   budget: RequestBudget,
 ): Promise<SourceOutput> {
-  const children: RecordedCall[] = [];
+  const children = [];
   for await (const [tree] of readTrees(database, project_id, [call], budget)) children.push(...tree!.children);
   const { model_output, error, predict_call_id, model_latency_seconds } = toTrial(call, children);
   const asked = children.find(({ id }) => id === predict_call_id);
