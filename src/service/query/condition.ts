@@ -95,8 +95,9 @@ export interface ConditionPart {
   /**
    * Returns the SQL that selects these calls once each, and perhaps deleted ones, with copies of their columns `project_id`, `id`,
    * `op_name`, `started_at` and `latency`, which only has to be right where a call has one from 0 on; absent unless the condition names one queue.
+   * @param since a start before which none are wanted.
    */
-  copies?: (project_id: string) => Expression<unknown>;
+  copies?: (project_id: string, since?: string) => Expression<unknown>;
   /** The type of the feedback without which no call satisfies the condition; `*` stands for any. */
   feedbackType?: string;
 }
@@ -638,10 +639,10 @@ function isInQueue(queueIds: readonly unknown[]): Condition {
     and queue_items.deleted_at is null and queues.deleted_at is null and queue_items.project_id =`;
   const condition = sql<SqlBool>`exists (select 1 ${items} calls.project_id and queue_items.call_id = calls.id)`;
   const callIds = (project_id: string) => sql`select queue_items.call_id ${items} ${project_id}`;
-  // Every item satisfies the last condition, with which SQLite takes an index that has all these columns.
-  const copies = (project_id: string) => sql`
+  // With the last condition, SQLite takes an index that has all these columns but the id.
+  const copies = (project_id: string, since = '') => sql`
     select queue_items.project_id, call_id as id, call_op_name as op_name, call_started_at as started_at, queue_items.latency
-    ${items} ${project_id} and call_started_at >= ''`;
+    ${items} ${project_id} and call_started_at >= ${since}`;
   const accepts = (record: ComparedRecord): boolean =>
     [record.valueAt(queuePath)].flat().some((id) => ids.includes(id as string));
   return { accepts, ...exactly({ condition, callIds, ...(ids.length === 1 && { copies }) }), ...readsNothing };

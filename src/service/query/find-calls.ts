@@ -7,7 +7,6 @@ import { parseStoredJson } from '../../core/json/exact-number.ts';
 import { ownMember } from '../../core/json/member-at.ts';
 import { normalizeTimestamp } from '../../core/timestamps.ts';
 import { nextTurn } from '../../core/turns.ts';
-import { deletedCallIds } from '../storage/call-events.ts';
 import { type CallRow, emptyMembers, type JsonColumn, jsonColumns, smallColumns } from '../storage/call-rows.ts';
 import type { Database, Transaction } from '../storage/database.ts';
 import type { Tables } from '../storage/database-tables.ts';
@@ -41,6 +40,7 @@ import {
   comparedIfAccepted,
   countInRanges,
   countListed,
+  countOfCopies,
   inOrderOfStart,
   jsonColumnsOf,
   maxBatchBytes,
@@ -413,14 +413,12 @@ async function countCopies(
   limit: number,
 ): Promise<number> {
   const others = parts.filter((part) => part !== listed);
-  const count = sql`select count(*) from (${listed.copies!(project_id)}) as calls where ${joinParts(others)}`;
   const withoutLatency = others.some(({ numberField }) => numberField)
     ? sql`union all select id from calls where project_id = ${project_id} and latency is null and ended_at is not null`
     : sql``;
+  const count = countOfCopies(project_id, listed.copies!(project_id), joinParts(others), withoutLatency);
   const { rows } = await database.read((transaction) =>
-    sql<{ count: number }>`
-      select (${count}) - (${count} and id in (select id from ${deletedCallIds(project_id)} as deleted ${withoutLatency})) as count
-    `.execute(transaction),
+    sql<{ count: number }>`select ${count} as count`.execute(transaction),
   );
   // PostgreSQL's driver returns counts as strings.
   return Math.min(limit, Number(rows[0]!.count));

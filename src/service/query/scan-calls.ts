@@ -1,14 +1,15 @@
-import { type Expression, expressionBuilder, type SqlBool, sql } from 'kysely';
+import { type Expression, expressionBuilder, type RawBuilder, type SqlBool, sql } from 'kysely';
 import type { RecordedCall } from '../../contract/calls.ts';
 import type { SortKey } from '../../contract/sort-keys.ts';
 import { inBatches, inBatchesBySize } from '../../core/in-batches.ts';
 import { nextTurn } from '../../core/turns.ts';
+import { deletedCallIds } from '../storage/call-events.ts';
 import { bytesOf, type CallRow, type JsonColumn, jsonColumns, smallColumns, toCall } from '../storage/call-rows.ts';
 import type { Database, Transaction } from '../storage/database.ts';
 import type { Tables } from '../storage/database-tables.ts';
 import { selectByIds } from '../storage/in-chunks.ts';
 import { totalMemoryOf } from '../storage/memory-bytes.ts';
-import { type CallsPlan, hasIndex, isById, isInOrderOfStart, needsScan } from './calls-plan.ts';
+import { type CallsPlan, hasIndex, isById, isCopied, isInOrderOfStart, needsScan } from './calls-plan.ts';
 import { ComparedRecord, type ConditionPart, joinParts } from './condition.ts';
 import { SearchSize } from './search-size.ts';
 
@@ -43,11 +44,14 @@ const selected = (column: CallColumn) => (column === 'json_bytes' ? bytesOf(json
 /** The place of a call in the order of start. */
 type Position = Pick<Tables['calls'], 'id' | 'started_at'>;
 
+/** The place of all calls with a start if it has no id. */
+type RangeEnd = Pick<Position, 'started_at'> & Partial<Position>;
+
 /** A part of the order of start: the calls after one of them, up to another one. */
 interface CallRange {
   direction: SortKey['direction'];
-  after: Position | undefined;
-  upTo?: Position | undefined;
+  after: RangeEnd | undefined;
+  upTo?: RangeEnd | undefined;
 }
 
 /**
@@ -66,12 +70,13 @@ function conditionOf(parts: readonly ConditionPart[], { direction, after, upTo }
 
 /** Selects the calls after a position, or up to it. Of calls with the same start, the lower id comes first in both directions. */
 function isBeside(
-  { id, started_at }: Position,
+  { id, started_at }: RangeEnd,
   side: 'after' | 'up to',
   direction: SortKey['direction'],
 ): Expression<SqlBool> {
   const isLater = (side === 'after') === (direction === 'asc');
   const [strictly, orEqual] = isLater ? (['>', '>='] as const) : (['<', '<='] as const);
+  if (id === undefined) return eb('started_at', orEqual, started_at);
   // The first condition is implied by the others, but it is the one that an index can use.
   return eb.and([
     eb('started_at', orEqual, started_at),
@@ -111,6 +116,43 @@ async function endOfRange(
   // Ordering by id as well takes ten times as long. Instead, the range stops before the first call with this start.
   if (last && last.started_at !== range.after?.started_at) return { ...last, id: '' };
   return last && ordered.orderBy('id').executeTakeFirst();
+}
+
+/** Returns SQL of the number of copies of calls that satisfy a condition, without those of deleted calls and perhaps others. */
+export function countOfCopies(
+  project_id: string,
+  copies: Expression<unknown>,
+  where: Expression<SqlBool>,
+  alsoWithout: RawBuilder<unknown> = sql``,
+): RawBuilder<number> {
+  const copied = sql`from (${copies}) as calls where ${where}`;
+  return sql`(select count(*) ${copied}) - (
+    select count(*) from (select id from ${deletedCallIds(project_id)} as deleted ${alsoWithout}) as others
+    where exists (select 1 ${copied} and calls.id = others.id)
+  )`;
+}
+
+/** Number of deleted calls of a project above which those of a queue are not looked for in every range. */
+const maxDeleted = 1000;
+
+/** Returns whether all calls of a range are in a queue that a plan excludes, by their number, which takes less time than looking up each. */
+async function isExcluded(
+  transaction: Transaction,
+  { project_id, parts }: CallsPlan,
+  { direction, after, upTo }: CallRange,
+): Promise<boolean> {
+  const excluded = parts.find(({ opposite }) => opposite?.copies)?.opposite?.copies;
+  if (!excluded || (after && after.started_at === upTo?.started_at) || !parts.filter(isInOrderOfStart).every(isCopied))
+    return false;
+  // The indexes of items have no ids of calls.
+  const withoutId = (end: RangeEnd | undefined) => end && { started_at: end.started_at };
+  const where = conditionOf(parts.filter(isCopied), { direction, after: withoutId(after), upTo: withoutId(upTo) });
+  const copies = excluded(project_id, (direction === 'asc' ? after : upTo)?.started_at);
+  const next = sql`select 1 from deleted_calls where project_id = ${project_id} limit 1 offset ${sql.lit(maxDeleted)}`;
+  const { rows } = await sql<{ isExcluded: unknown }>`select case when not exists (${next})
+    then (select count(*) from calls where ${where}) = ${countOfCopies(project_id, copies, where)} end as "isExcluded"
+  `.execute(transaction);
+  return Boolean(rows[0]!.isExcluded);
 }
 
 /** Number of calls that PostgreSQL joins at once with the list of a condition; of fewer, it would look up each in the list. */
@@ -244,7 +286,10 @@ async function* foundInOrderOfStart(
     const found = await database.read((transaction) =>
       size.timed(async () => {
         // A range with more calls than a batch is searched to its end, which takes long to find.
-        if (!isFull && needsRanges) end = await endOfRange(transaction, plan, { direction, after }, size.calls);
+        if (!isFull && needsRanges) {
+          end = await endOfRange(transaction, plan, { direction, after }, size.calls);
+          if (await isExcluded(transaction, plan, { direction, after, upTo: end })) return [];
+        }
         const positions = transaction
           .selectFrom('calls')
           .select(place)
