@@ -86,6 +86,8 @@ export interface ConditionPart {
   };
   /** The opposite in a form that an index can serve; the engines use none for `not (…)`. */
   opposite?: ConditionPart;
+  /** The two conditions of which one must hold, if it is made of them. */
+  either?: readonly [ConditionPart, ConditionPart];
   /** Patterns of which each record that satisfies the condition fits one; absent for conditions without a text to look for. */
   patterns?: readonly TextPattern[];
   /** The field of the number that the condition compares, in whose order an index may have the records. */
@@ -95,7 +97,6 @@ export interface ConditionPart {
   /**
    * Returns the SQL that selects these calls once each, and perhaps deleted ones, with copies of their columns `project_id`, `id`,
    * `op_name`, `started_at` and `latency`, which only has to be right where a call has one from 0 on; absent unless the condition names one queue.
-   * @param since a start before which none are wanted.
    */
   copies?: (project_id: string, since?: string) => Expression<unknown>;
   /** The type of the feedback without which no call satisfies the condition; `*` stands for any. */
@@ -242,8 +243,10 @@ function narrowedByAny(conditions: readonly Condition[]): Narrowing {
   const isOfOneColumn = column !== undefined && abouts.every((about) => about?.column === column);
   const about = isOfOneColumn ? { about: { column, is: 'tested' } as const } : {};
   const areTexts = patterns.every((alternatives) => alternatives !== undefined);
+  const single = conditions.flatMap(({ parts }) => (parts.length === 1 ? parts : []));
+  const either = conditions.length === 2 && single.length === 2 && { either: [single[0]!, single[1]!] as const };
   return {
-    parts: [{ condition, ...about, ...(areTexts && { patterns: patterns.flat() }) }],
+    parts: [{ condition, ...about, ...either, ...(areTexts && { patterns: patterns.flat() }) }],
     isExact: conditions.every(({ isExact }) => isExact),
   };
 }

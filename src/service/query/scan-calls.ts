@@ -41,17 +41,14 @@ const ifSmall = (column: CallColumn) =>
 /** Returns what to select for a column. */
 const selected = (column: CallColumn) => (column === 'json_bytes' ? bytesOf(jsonColumns).as(column) : column);
 
-/** The place of a call in the order of start. */
-type Position = Pick<Tables['calls'], 'id' | 'started_at'>;
-
-/** The place of all calls with a start if it has no id. */
-type RangeEnd = Pick<Position, 'started_at'> & Partial<Position>;
+/** The place of a call in the order of start, or without an id that of all calls with the start. */
+type Position = Pick<Tables['calls'], 'started_at'> & { id?: string };
 
 /** A part of the order of start: the calls after one of them, up to another one. */
 interface CallRange {
   direction: SortKey['direction'];
-  after: RangeEnd | undefined;
-  upTo?: RangeEnd | undefined;
+  after: Position | undefined;
+  upTo?: Position | undefined;
 }
 
 /**
@@ -70,7 +67,7 @@ function conditionOf(parts: readonly ConditionPart[], { direction, after, upTo }
 
 /** Selects the calls after a position, or up to it. Of calls with the same start, the lower id comes first in both directions. */
 function isBeside(
-  { id, started_at }: RangeEnd,
+  { id, started_at }: Position,
   side: 'after' | 'up to',
   direction: SortKey['direction'],
 ): Expression<SqlBool> {
@@ -118,39 +115,28 @@ async function endOfRange(
   return last && ordered.orderBy('id').executeTakeFirst();
 }
 
-/** Returns SQL of the number of copies of calls that satisfy a condition, without those of deleted calls and perhaps others. */
-export function countOfCopies(
-  project_id: string,
-  copies: Expression<unknown>,
-  where: Expression<SqlBool>,
-  alsoWithout: RawBuilder<unknown> = sql``,
-): RawBuilder<number> {
-  const copied = sql`from (${copies}) as calls where ${where}`;
+/** Returns SQL of the number of copies of calls that are selected, without those of deleted calls and perhaps others. */
+export function countOfCopies(project_id: string, copied: RawBuilder<unknown>, others = sql``): RawBuilder<number> {
   return sql`(select count(*) ${copied}) - (
-    select count(*) from (select id from ${deletedCallIds(project_id)} as deleted ${alsoWithout}) as others
-    where exists (select 1 ${copied} and calls.id = others.id)
+    select count(*) from (select id from ${deletedCallIds(project_id)} as deleted ${others}) as without
+    where exists (select 1 ${copied} and calls.id = without.id)
   )`;
 }
 
-/** Number of deleted calls of a project above which those of a queue are not looked for in every range. */
-const maxDeleted = 1000;
-
 /** Returns whether all calls of a range are in a queue that a plan excludes, by their number, which takes less time than looking up each. */
-async function isExcluded(
-  transaction: Transaction,
-  { project_id, parts }: CallsPlan,
-  { direction, after, upTo }: CallRange,
-): Promise<boolean> {
-  const excluded = parts.find(({ opposite }) => opposite?.copies)?.opposite?.copies;
-  if (!excluded || (after && after.started_at === upTo?.started_at) || !parts.filter(isInOrderOfStart).every(isCopied))
-    return false;
+async function isExcluded(transaction: Transaction, plan: CallsPlan, range: CallRange): Promise<boolean> {
+  const { project_id, parts } = plan;
+  const { direction, after, upTo } = range;
+  const items = parts.find(({ opposite }) => opposite?.copies)?.opposite?.copies;
+  if (!items || after?.started_at === upTo?.started_at || !parts.filter(isInOrderOfStart).every(isCopied)) return false;
   // The indexes of items have no ids of calls.
-  const withoutId = (end: RangeEnd | undefined) => end && { started_at: end.started_at };
-  const where = conditionOf(parts.filter(isCopied), { direction, after: withoutId(after), upTo: withoutId(upTo) });
-  const copies = excluded(project_id, (direction === 'asc' ? after : upTo)?.started_at);
-  const next = sql`select 1 from deleted_calls where project_id = ${project_id} limit 1 offset ${sql.lit(maxDeleted)}`;
+  const [afterStart, upToStart] = [after, upTo].map((end) => end && { started_at: end.started_at });
+  const where = conditionOf(parts.filter(isCopied), { direction, after: afterStart, upTo: upToStart });
+  const copied = sql`from (${items(project_id, (direction === 'asc' ? after : upTo)?.started_at)}) as calls where ${where}`;
+  // Deleted calls are looked up for every range.
+  const next = sql`select 1 from deleted_calls where project_id = ${project_id} limit 1 offset 1000`;
   const { rows } = await sql<{ isExcluded: unknown }>`select case when not exists (${next})
-    then (select count(*) from calls where ${where}) = ${countOfCopies(project_id, copies, where)} end as "isExcluded"
+    then (select count(*) from calls where ${where}) = ${countOfCopies(project_id, copied)} end as "isExcluded"
   `.execute(transaction);
   return Boolean(rows[0]!.isExcluded);
 }
@@ -215,7 +201,7 @@ export async function comparedIfAccepted(plan: CallsPlan, row: SizedRow): Promis
 }
 
 /** The place of a call in the order of start, with the values of all columns to read if they are short. */
-export type FoundCall = Position & Pick<Tables['calls'], 'memory_bytes'>;
+export type FoundCall = Pick<Tables['calls'], 'id' | 'started_at' | 'memory_bytes'>;
 export const placeColumns = ['id', 'started_at'] as const;
 const place = [...placeColumns, 'memory_bytes'] as const;
 

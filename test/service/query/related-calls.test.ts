@@ -243,6 +243,12 @@ describe('conditions on the queues of calls', () => {
     expect(await count(isInQueue)).toEqual({ count: 5003 });
     expect(await count(isInQueue, isEven)).toEqual({ count: 2502 });
     expect(await count(isInQueue, { $not: [isEven] })).toEqual({ count: 2501 });
+    const isOf = (trace: string) => ({ $eq: [{ $getField: 'trace_id' }, is(trace)] });
+    const inEither = { $or: [isInQueue, isOf(trace_id)] };
+    expect(await count(inEither)).toEqual({ count: 5008 });
+    expect(await count(inEither, isEven)).toEqual({ count: 2502 });
+    expect(await count({ $not: [inEither] })).toEqual({ count: 0 });
+    expect(await count({ $or: [isInQueue, isOf('unknown')] })).toEqual({ count: 5003 });
     expect(await send('/calls/query_stats', { query: { $expr: isInQueue }, limit: 5001 })).toEqual({
       count: 5001,
       has_more: true,
