@@ -201,11 +201,13 @@ async function withFeedback(database: Database, plan: CallsPlan): Promise<CallsP
   return withIds({ ...plan, ...testedBy(database, plan, rest), parts: others }, ids);
 }
 
+/** Returns whether a condition compares a column of which the items of queues have copies. */
+export const isCopied = ({ about }: ConditionPart): boolean =>
+  ['project_id', 'op_name', 'started_at'].includes(about?.column ?? '');
+
 /** Returns the condition on a queue whose copies have all that the other conditions of a plan compare; undefined without one. */
 export function copiesOf({ parts, accepts, ids }: CallsPlan): ConditionPart | undefined {
-  const isCopied = ({ about }: ConditionPart): boolean =>
-    about?.is === 'positive' || ['project_id', 'op_name', 'started_at'].includes(about?.column ?? '');
-  const [part, ...others] = parts.filter((other) => !isCopied(other));
+  const [part, ...others] = parts.filter((other) => other.about?.is !== 'positive' && !isCopied(other));
   return part?.copies && others.length === 0 && !accepts && !ids ? part : undefined;
 }
 

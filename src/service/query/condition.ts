@@ -86,6 +86,8 @@ export interface ConditionPart {
   };
   /** The opposite in a form that an index can serve; the engines use none for `not (…)`. */
   opposite?: ConditionPart;
+  /** The two conditions of which one must hold, if it is made of them. */
+  either?: readonly [ConditionPart, ConditionPart];
   /** Patterns of which each record that satisfies the condition fits one; absent for conditions without a text to look for. */
   patterns?: readonly TextPattern[];
   /** The field of the number that the condition compares, in whose order an index may have the records. */
@@ -96,7 +98,7 @@ export interface ConditionPart {
    * Returns the SQL that selects these calls once each, and perhaps deleted ones, with copies of their columns `project_id`, `id`,
    * `op_name`, `started_at` and `latency`, which only has to be right where a call has one from 0 on; absent unless the condition names one queue.
    */
-  copies?: (project_id: string) => Expression<unknown>;
+  copies?: (project_id: string, since?: string) => Expression<unknown>;
   /** The type of the feedback without which no call satisfies the condition; `*` stands for any. */
   feedbackType?: string;
 }
@@ -241,8 +243,10 @@ function narrowedByAny(conditions: readonly Condition[]): Narrowing {
   const isOfOneColumn = column !== undefined && abouts.every((about) => about?.column === column);
   const about = isOfOneColumn ? { about: { column, is: 'tested' } as const } : {};
   const areTexts = patterns.every((alternatives) => alternatives !== undefined);
+  const single = conditions.flatMap(({ parts }) => (parts.length === 1 ? parts : []));
+  const either = conditions.length === 2 && single.length === 2 && { either: [single[0]!, single[1]!] as const };
   return {
-    parts: [{ condition, ...about, ...(areTexts && { patterns: patterns.flat() }) }],
+    parts: [{ condition, ...about, ...either, ...(areTexts && { patterns: patterns.flat() }) }],
     isExact: conditions.every(({ isExact }) => isExact),
   };
 }
@@ -638,10 +642,10 @@ function isInQueue(queueIds: readonly unknown[]): Condition {
     and queue_items.deleted_at is null and queues.deleted_at is null and queue_items.project_id =`;
   const condition = sql<SqlBool>`exists (select 1 ${items} calls.project_id and queue_items.call_id = calls.id)`;
   const callIds = (project_id: string) => sql`select queue_items.call_id ${items} ${project_id}`;
-  // Every item satisfies the last condition, with which SQLite takes an index that has all these columns.
-  const copies = (project_id: string) => sql`
+  // With the last condition, SQLite takes an index that has all these columns but the id.
+  const copies = (project_id: string, since = '') => sql`
     select queue_items.project_id, call_id as id, call_op_name as op_name, call_started_at as started_at, queue_items.latency
-    ${items} ${project_id} and call_started_at >= ''`;
+    ${items} ${project_id} and call_started_at >= ${since}`;
   const accepts = (record: ComparedRecord): boolean =>
     [record.valueAt(queuePath)].flat().some((id) => ids.includes(id as string));
   return { accepts, ...exactly({ condition, callIds, ...(ids.length === 1 && { copies }) }), ...readsNothing };

@@ -7,7 +7,6 @@ import { parseStoredJson } from '../../core/json/exact-number.ts';
 import { ownMember } from '../../core/json/member-at.ts';
 import { normalizeTimestamp } from '../../core/timestamps.ts';
 import { nextTurn } from '../../core/turns.ts';
-import { deletedCallIds } from '../storage/call-events.ts';
 import { type CallRow, emptyMembers, type JsonColumn, jsonColumns, smallColumns } from '../storage/call-rows.ts';
 import type { Database, Transaction } from '../storage/database.ts';
 import type { Tables } from '../storage/database-tables.ts';
@@ -41,6 +40,7 @@ import {
   comparedIfAccepted,
   countInRanges,
   countListed,
+  countOfCopies,
   inOrderOfStart,
   jsonColumnsOf,
   maxBatchBytes,
@@ -366,26 +366,31 @@ export async function countFoundCalls(
   return count;
 }
 
-/** Maximum number of conditions whose opposites are counted instead: each doubles the number of statements. */
-const maxOpposites = 3;
+/** Maximum number of conditions for which others are counted instead: each doubles the number of statements. */
+const maxReplaced = 3;
 
 /**
  * Counts the calls of a plan. Calls that have not failed, or that are not in some traces or a queue, would be read one by one; an index finds
- * the others, which are subtracted from all.
+ * the others, which are subtracted from all. Those that satisfy one of two conditions are counted by each, without those of both.
  */
 async function countQuickly(database: Database, plan: CallsPlan, limit: number): Promise<number> {
   const isQuick = (part: ConditionPart): boolean => hasIndex(part) || part.copies !== undefined;
-  const slow = plan.parts.filter((part) => !isQuick(part) && part.opposite && isQuick(part.opposite));
+  // Calls in two queues would be looked up one by one.
+  const isOfQuick = ({ either }: ConditionPart) => either?.every(isQuick) && either.some(hasIndex);
+  const isReplaceable = (part: ConditionPart) => isOfQuick(part) || (part.opposite && isQuick(part.opposite));
+  const slow = plan.parts.filter((part) => !isQuick(part) && isReplaceable(part));
   const [first] = slow;
   const isAsFast =
     plan.accepts !== undefined ||
     plan.ids !== undefined ||
     limit < Number.MAX_SAFE_INTEGER ||
-    slow.length > maxOpposites;
-  if (!first?.opposite || isAsFast) return countPlanned(database, plan, limit);
+    slow.length > maxReplaced;
+  if (!first || isAsFast) return countPlanned(database, plan, limit);
   const others = plan.parts.filter((part) => part !== first);
-  const excluded = await countQuickly(database, { ...plan, parts: [...others, first.opposite] }, limit);
-  return Math.max(0, (await countQuickly(database, { ...plan, parts: others }, limit)) - excluded);
+  const count = (...parts: ConditionPart[]) => countQuickly(database, { ...plan, parts: [...others, ...parts] }, limit);
+  if (!isOfQuick(first)) return Math.max(0, (await count()) - (await count(first.opposite!)));
+  const [one, other] = first.either!;
+  return Math.max(0, (await count(one)) + (await count(other)) - (await count(one, other)));
 }
 
 async function countPlanned(database: Database, plan: CallsPlan, limit: number): Promise<number> {
@@ -413,14 +418,12 @@ async function countCopies(
   limit: number,
 ): Promise<number> {
   const others = parts.filter((part) => part !== listed);
-  const count = sql`select count(*) from (${listed.copies!(project_id)}) as calls where ${joinParts(others)}`;
   const withoutLatency = others.some(({ numberField }) => numberField)
     ? sql`union all select id from calls where project_id = ${project_id} and latency is null and ended_at is not null`
     : sql``;
+  const copied = sql`from (${listed.copies!(project_id)}) as calls where ${joinParts(others)}`;
   const { rows } = await database.read((transaction) =>
-    sql<{ count: number }>`
-      select (${count}) - (${count} and id in (select id from ${deletedCallIds(project_id)} as deleted ${withoutLatency})) as count
-    `.execute(transaction),
+    sql<{ count: number }>`select ${countOfCopies(project_id, copied, withoutLatency)} as count`.execute(transaction),
   );
   // PostgreSQL's driver returns counts as strings.
   return Math.min(limit, Number(rows[0]!.count));

@@ -1,14 +1,15 @@
-import { type Expression, expressionBuilder, type SqlBool, sql } from 'kysely';
+import { type Expression, expressionBuilder, type RawBuilder, type SqlBool, sql } from 'kysely';
 import type { RecordedCall } from '../../contract/calls.ts';
 import type { SortKey } from '../../contract/sort-keys.ts';
 import { inBatches, inBatchesBySize } from '../../core/in-batches.ts';
 import { nextTurn } from '../../core/turns.ts';
+import { deletedCallIds } from '../storage/call-events.ts';
 import { bytesOf, type CallRow, type JsonColumn, jsonColumns, smallColumns, toCall } from '../storage/call-rows.ts';
 import type { Database, Transaction } from '../storage/database.ts';
 import type { Tables } from '../storage/database-tables.ts';
 import { selectByIds } from '../storage/in-chunks.ts';
 import { totalMemoryOf } from '../storage/memory-bytes.ts';
-import { type CallsPlan, hasIndex, isById, isInOrderOfStart, needsScan } from './calls-plan.ts';
+import { type CallsPlan, hasIndex, isById, isCopied, isInOrderOfStart, needsScan } from './calls-plan.ts';
 import { ComparedRecord, type ConditionPart, joinParts } from './condition.ts';
 import { SearchSize } from './search-size.ts';
 
@@ -40,8 +41,8 @@ const ifSmall = (column: CallColumn) =>
 /** Returns what to select for a column. */
 const selected = (column: CallColumn) => (column === 'json_bytes' ? bytesOf(jsonColumns).as(column) : column);
 
-/** The place of a call in the order of start. */
-type Position = Pick<Tables['calls'], 'id' | 'started_at'>;
+/** The place of a call in the order of start, or without an id that of all calls with the start. */
+type Position = Pick<Tables['calls'], 'started_at'> & { id?: string };
 
 /** A part of the order of start: the calls after one of them, up to another one. */
 interface CallRange {
@@ -72,6 +73,7 @@ function isBeside(
 ): Expression<SqlBool> {
   const isLater = (side === 'after') === (direction === 'asc');
   const [strictly, orEqual] = isLater ? (['>', '>='] as const) : (['<', '<='] as const);
+  if (id === undefined) return eb('started_at', orEqual, started_at);
   // The first condition is implied by the others, but it is the one that an index can use.
   return eb.and([
     eb('started_at', orEqual, started_at),
@@ -111,6 +113,32 @@ async function endOfRange(
   // Ordering by id as well takes ten times as long. Instead, the range stops before the first call with this start.
   if (last && last.started_at !== range.after?.started_at) return { ...last, id: '' };
   return last && ordered.orderBy('id').executeTakeFirst();
+}
+
+/** Returns SQL of the number of copies of calls that are selected, without those of deleted calls and perhaps others. */
+export function countOfCopies(project_id: string, copied: RawBuilder<unknown>, others = sql``): RawBuilder<number> {
+  return sql`(select count(*) ${copied}) - (
+    select count(*) from (select id from ${deletedCallIds(project_id)} as deleted ${others}) as without
+    where exists (select 1 ${copied} and calls.id = without.id)
+  )`;
+}
+
+/** Returns whether all calls of a range are in a queue that a plan excludes, by their number, which takes less time than looking up each. */
+async function isExcluded(transaction: Transaction, plan: CallsPlan, range: CallRange): Promise<boolean> {
+  const { project_id, parts } = plan;
+  const { direction, after, upTo } = range;
+  const items = parts.find(({ opposite }) => opposite?.copies)?.opposite?.copies;
+  if (!items || after?.started_at === upTo?.started_at || !parts.filter(isInOrderOfStart).every(isCopied)) return false;
+  // The indexes of items have no ids of calls.
+  const [afterStart, upToStart] = [after, upTo].map((end) => end && { started_at: end.started_at });
+  const where = conditionOf(parts.filter(isCopied), { direction, after: afterStart, upTo: upToStart });
+  const copied = sql`from (${items(project_id, (direction === 'asc' ? after : upTo)?.started_at)}) as calls where ${where}`;
+  // Deleted calls are looked up for every range.
+  const next = sql`select 1 from deleted_calls where project_id = ${project_id} limit 1 offset 1000`;
+  const { rows } = await sql<{ isExcluded: unknown }>`select case when not exists (${next})
+    then (select count(*) from calls where ${where}) = ${countOfCopies(project_id, copied)} end as "isExcluded"
+  `.execute(transaction);
+  return Boolean(rows[0]!.isExcluded);
 }
 
 /** Number of calls that PostgreSQL joins at once with the list of a condition; of fewer, it would look up each in the list. */
@@ -173,7 +201,7 @@ export async function comparedIfAccepted(plan: CallsPlan, row: SizedRow): Promis
 }
 
 /** The place of a call in the order of start, with the values of all columns to read if they are short. */
-export type FoundCall = Position & Pick<Tables['calls'], 'memory_bytes'>;
+export type FoundCall = Pick<Tables['calls'], 'id' | 'started_at' | 'memory_bytes'>;
 export const placeColumns = ['id', 'started_at'] as const;
 const place = [...placeColumns, 'memory_bytes'] as const;
 
@@ -244,7 +272,10 @@ async function* foundInOrderOfStart(
     const found = await database.read((transaction) =>
       size.timed(async () => {
         // A range with more calls than a batch is searched to its end, which takes long to find.
-        if (!isFull && needsRanges) end = await endOfRange(transaction, plan, { direction, after }, size.calls);
+        if (!isFull && needsRanges) {
+          end = await endOfRange(transaction, plan, { direction, after }, size.calls);
+          if (await isExcluded(transaction, plan, { direction, after, upTo: end })) return [];
+        }
         const positions = transaction
           .selectFrom('calls')
           .select(place)

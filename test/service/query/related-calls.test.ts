@@ -169,6 +169,36 @@ describe('conditions on the queues of calls', () => {
     await send('/calls/delete', { call_ids: [...'1234'] });
   });
 
+  it('find the few calls that are not in a queue among many that are, of which one was deleted', async () => {
+    const project = { project_id: 'team/queued' };
+    const ids = Array.from({ length: 80 }, (_, index) => `queued-${index}`);
+    const batch = ids.map((id, index) => ({
+      mode: 'start',
+      // Two calls start at once.
+      req: {
+        start: {
+          ...{ ...project, id, trace_id, op_name: 'answer', attributes: {}, inputs: {} },
+          started_at: new Date(Date.UTC(2026, 0, 1, 0, 0, index >> 1)).toISOString(),
+        },
+      },
+    }));
+    await send('/call/upsert_batch', { batch });
+    const { id } = (await send('/annotation_queues', { ...project, name: 'Q', scorer_refs: [] })) as { id: string };
+    const others = ['queued-75', 'queued-30', 'queued-3'];
+    const call_ids = ids.filter((queued) => !others.includes(queued));
+    await send(`/annotation_queues/${id}/items`, { ...project, call_ids, display_fields: [] });
+    // As many calls and items are left beside this one.
+    await send('/calls/delete', { ...project, call_ids: ['queued-77'] });
+    const isIn = { $eq: [{ $getField: 'annotation_queue_items.queue_id' }, is(id)] };
+    const found = (direction: string, $expr: object) =>
+      idsOf({ ...project, query: { $expr }, sort_by: [{ field: 'started_at', direction }] });
+    expect(await found('desc', { $not: [isIn] })).toBe('queued-75queued-30queued-3');
+    expect(await found('asc', { $not: [isIn] })).toBe('queued-3queued-30queued-75');
+    const since = { $gte: [{ $getField: 'started_at' }, is(Date.UTC(2026, 0, 1, 0, 0, 15) / 1000)] };
+    expect(await found('asc', { $and: [{ $not: [isIn] }, since] })).toBe('queued-30queued-75');
+    expect(await found('desc', { $and: [{ $not: [isIn] }, { $not: [since] }] })).toBe('queued-3');
+  });
+
   it('find the calls of a queue with more than 200,000 items, most of whose calls were deleted', async () => {
     const { id } = (await send('/annotation_queues', { name: 'Huge', scorer_refs: [] })) as { id: string };
     await send(`/annotation_queues/${id}/items`, { call_ids: ['b', 'd'], display_fields: [] });
@@ -213,6 +243,12 @@ describe('conditions on the queues of calls', () => {
     expect(await count(isInQueue)).toEqual({ count: 5003 });
     expect(await count(isInQueue, isEven)).toEqual({ count: 2502 });
     expect(await count(isInQueue, { $not: [isEven] })).toEqual({ count: 2501 });
+    const isOf = (trace: string) => ({ $eq: [{ $getField: 'trace_id' }, is(trace)] });
+    const inEither = { $or: [isInQueue, isOf(trace_id)] };
+    expect(await count(inEither)).toEqual({ count: 5008 });
+    expect(await count(inEither, isEven)).toEqual({ count: 2502 });
+    expect(await count({ $not: [inEither] })).toEqual({ count: 0 });
+    expect(await count({ $or: [isInQueue, isOf('unknown')] })).toEqual({ count: 5003 });
     expect(await send('/calls/query_stats', { query: { $expr: isInQueue }, limit: 5001 })).toEqual({
       count: 5001,
       has_more: true,
