@@ -76,8 +76,8 @@ export interface Update {
   /** The changes of the item by others during the call, as text. */
   meanwhile?: string;
   /**
-   * What the change leaves because the other side gave it. A change by the user leaves what this client judged differently; one by the
-   * client, which takes back what only the user has given, leaves that.
+   * Judgements and notes of the other side, which the change leaves: if the user changes the item, those of this client that differ; if the
+   * client takes back what only the user has given, those of the user.
    */
   stays: (Judgement | Note)[];
   /** True if taking judgements back opens the item again for its account, which has completed it. */

@@ -95,8 +95,9 @@ export interface ConditionPart {
   /** Returns the SQL that selects, as `call_id`, the ids of a project's calls that satisfy the condition. */
   callIds?: (project_id: string) => Expression<unknown>;
   /**
-   * Returns the SQL that selects these calls once each, and perhaps deleted ones, with copies of their columns `project_id`, `id`,
-   * `op_name`, `started_at` and `latency`, which only has to be right where a call has one from 0 on; absent unless the condition names one queue.
+   * Returns the SQL that selects these calls once each, or only those that started at a time or later, with copies of their columns
+   * `project_id`, `id`, `op_name`, `started_at` and `latency`. Deleted calls may be among them, and the latency only has to be right where a
+   * call has one from 0 on. Absent unless the condition names one queue.
    */
   copies?: (project_id: string, since?: string) => Expression<unknown>;
   /** The type of the feedback without which no call satisfies the condition; `*` stands for any. */

@@ -376,8 +376,8 @@ const maxReplaced = 3;
 async function countQuickly(database: Database, plan: CallsPlan, limit: number): Promise<number> {
   const isQuick = (part: ConditionPart): boolean => hasIndex(part) || part.copies !== undefined;
   // Calls in two queues would be looked up one by one.
-  const isOfQuick = ({ either }: ConditionPart) => either?.every(isQuick) && either.some(hasIndex);
-  const isReplaceable = (part: ConditionPart) => isOfQuick(part) || (part.opposite && isQuick(part.opposite));
+  const isEitherQuick = ({ either }: ConditionPart) => either?.every(isQuick) && either.some(hasIndex);
+  const isReplaceable = (part: ConditionPart) => isEitherQuick(part) || (part.opposite && isQuick(part.opposite));
   const slow = plan.parts.filter((part) => !isQuick(part) && isReplaceable(part));
   const [first] = slow;
   const isAsFast =
@@ -388,7 +388,7 @@ async function countQuickly(database: Database, plan: CallsPlan, limit: number):
   if (!first || isAsFast) return countPlanned(database, plan, limit);
   const others = plan.parts.filter((part) => part !== first);
   const count = (...parts: ConditionPart[]) => countQuickly(database, { ...plan, parts: [...others, ...parts] }, limit);
-  if (!isOfQuick(first)) return Math.max(0, (await count()) - (await count(first.opposite!)));
+  if (!isEitherQuick(first)) return Math.max(0, (await count()) - (await count(first.opposite!)));
   const [one, other] = first.either!;
   return Math.max(0, (await count(one)) + (await count(other)) - (await count(one, other)));
 }

@@ -66,12 +66,12 @@ export function rowDigestOf(example: unknown): string {
 /** Maximum number of ids in one query. */
 const idsPerQuery = 500;
 
-/** A call with those of its members that results of runs follow from, as far as they were read. */
+/** A call of a run, with the name of its operation and the members that were read. */
 export type CallOfRun = RecordedCall & { operation: string };
 
 const columns = ['parent_id', 'op_name', 'ended_at', 'exception', 'attributes', 'inputs', 'output', 'summary'] as const;
 
-/** Returns the call of a row. Its inputs are parsed when they are read: those of scorers never are. */
+/** Returns the call of a row. Its inputs are parsed where they are asked for; nothing asks for those of scorers. */
 function toCallOfRun(row: CallRow): CallOfRun {
   const { id, parent_id, op_name, started_at, ended_at, exception, inputs } = row;
   const parsed = (json: string | null | undefined): unknown => (json == null ? null : parseStoredJson(json));
@@ -180,7 +180,7 @@ export async function countEndedTrials(
   return Number(count);
 }
 
-/** Reads some members of the trials of runs, in batches, in the order in which they started. */
+/** Reads the trials of runs, with some of their members or all, in batches, in the order in which they started. */
 export async function* readTrials(
   database: Database,
   project_id: string,
@@ -191,7 +191,7 @@ export async function* readTrials(
   const read = ['parent_id', 'op_name', ...members] as const;
   for (const id of runIds) {
     for await (const rows of findCallRows(database, { project_id, filter: { parent_ids: [id] } }, read, { budget })) {
-      const trials = rows.map(toCallOfRun).filter(({ operation }) => trialOperations.includes(operation));
+      const trials = rows.filter(isTrial).map(toCallOfRun);
       if (trials.length > 0) yield trials;
     }
   }
