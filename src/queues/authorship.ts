@@ -39,8 +39,10 @@ export function judgementId(
  * Learns the name that the service gives this account, from a judgement whose id only this account can have made. A
  * service tells the name with every stored judgement, but a new process has stored none yet.
  */
-export function learnAccount(judgements: readonly Judgement[], tag: string, queue: QueueAccess): void {
+export async function learnAccount(judgements: readonly Judgement[], queue: QueueAccess): Promise<void> {
   const { facts } = queue.service;
+  if (facts.userId !== undefined) return;
+  const tag = await queue.service.accountTag();
   const ids = new Map<string, string>();
   for (const judgement of judgements) {
     if (facts.userId !== undefined) return;

@@ -95,7 +95,7 @@ export async function rowsOfQueue(
       await requireField(source.field, judgements, queue, ['from_queue', 'map', column]);
     }
   }
-  if (meansCaller(expected)) learnAccount(judgements, await context.service.accountTag(), queue);
+  if (meansCaller(expected)) await learnAccount(judgements, queue);
   const annotated = new AnnotatedValues(feedback, filter, expected, queue);
   return makeRows(items, columns, annotated, project, context);
 }

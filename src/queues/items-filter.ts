@@ -89,7 +89,7 @@ export async function learnCaller(
   judgements: readonly Judgement[],
   queue: QueueAccess,
 ): Promise<void> {
-  if (namesCaller(filter)) learnAccount(judgements, await queue.service.accountTag(), queue);
+  if (namesCaller(filter)) await learnAccount(judgements, queue);
 }
 
 /** Returns whether a filter has a condition on the caller, whose judgements are known by their ids alone. */

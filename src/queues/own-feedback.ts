@@ -30,7 +30,7 @@ export async function ownFeedbackIn(
   if (feedback.length === 0) return new Map();
   const inQueue = feedback.filter(({ queue_id }) => queue_id === queue.id);
   const judgements = judgementsOf(inQueue);
-  learnAccount(judgements, await queue.service.accountTag(), queue);
+  await learnAccount(judgements, queue);
   const found = new Map<string, OwnFeedback>(callIds.map((id) => [id, {}]));
   for (const { call_id, field, value } of latestJudgements(judgements.filter((given) => isOwn(given, queue)))) {
     const own = found.get(call_id);

@@ -56,7 +56,7 @@ export async function unfinishedOf(
   queue: QueueAccess,
 ): Promise<ItemsWithFeedback['items']> {
   const judgements = judgementsOf(feedback);
-  learnAccount(judgements, await queue.service.accountTag(), queue);
+  await learnAccount(judgements, queue);
   const own = byCall(judgements.filter((judgement) => isOwn(judgement, queue)));
   const fields = own.size > 0 ? await readQueueFields(queue.id, queue.project, queue.service) : [];
   return items.filter((item) => {

@@ -10,6 +10,7 @@ import { goldOf, type Judgement, judgementsOf, latestJudgements, readFeedback } 
 import type { QueueAccess } from './queue-access.ts';
 import type { SummarizedItem } from './queue-summary.ts';
 import { isIgnored, readItems } from './read-items.ts';
+import { requireQueueWithStats } from './require-queue.ts';
 
 interface Summarized {
   items: SummarizedItem[];
@@ -25,8 +26,8 @@ interface Summarized {
 export interface SummarizedParts {
   judgements: boolean;
   gold?: boolean;
-  /** The ids of judgements, which alone tell those of the caller. */
-  ids?: boolean;
+  /** The name of the account, which tells the caller's judgements. */
+  account?: boolean;
   /** When judgements were given, at least on which day. */
   times?: boolean;
 }
@@ -69,7 +70,6 @@ async function readGroups(
   filter: ItemsFilter,
   parts: SummarizedParts,
 ): Promise<Summarized | undefined> {
-  if (namesCaller(filter) || parts.ids) return undefined;
   const { id: queue_id, project: project_id, service } = queue;
   const judgement_types = parts.judgements ? [...judgementTypes] : null;
   const summary = await service
@@ -85,9 +85,12 @@ async function readGroups(
     })
     .catch(whereTooLarge);
   const { groups, judgements = [], paces = [] } = summary ?? {};
-  // The field may be one that only other items have.
-  const isFieldKnown = filter.field === undefined || judgements.some(({ field }) => field === filter.field);
-  if (!groups?.every(({ count }) => count > 0) || !isFieldKnown) return undefined;
+  if (!groups?.every(({ count }) => count > 0)) return undefined;
+  if ((namesCaller(filter) || parts.account) && service.facts.userId === undefined) {
+    await requireQueueWithStats(queue_id, project_id, service);
+    // Only the ids of judgements tell, which groups do not have.
+    if (service.facts.userId === undefined) return undefined;
+  }
   const judged = judgements.map(({ group }) => groups[group]?.count ?? 0);
   if (totalOf(groups.map(({ count }) => count)) > maxExpanded || totalOf(judged) > maxExpanded) return undefined;
   const itemsOfGroups = groups.map(({ id, call_id, count, call_op_name, annotation_state }, group) =>

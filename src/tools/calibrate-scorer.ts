@@ -275,7 +275,7 @@ async function readPeoplesValues(
   const { items, feedback } = await readAllItems(queue, { include_feedback: true });
   const judgements = judgementsOf(feedback);
   await requireField(field, judgements, queue, 'field');
-  if (meansCaller(given)) learnAccount(judgements, await queue.service.accountTag(), queue);
+  if (meansCaller(given)) await learnAccount(judgements, queue);
   const [expected = given] = meansCaller(given) ? requireAnnotators([given], judgements, 'expected', queue) : [];
   const { values: all, undecided } = peoplesValues(feedback, field, expected, queue);
   const values = new Map(items.flatMap(({ call_id: id }) => (all.has(id) ? [[id, all.get(id)!] as const] : [])));

@@ -1,4 +1,5 @@
 import * as z from 'zod';
+import { hasJudgementConditions } from '../contract/judgement-test.ts';
 import { queryQueueItemsRequest, queueItem, sortFields } from '../contract/queue-items.ts';
 import { shapeWithoutNull } from '../contract/shape-without-null.ts';
 import { sortKey } from '../contract/sort-keys.ts';
@@ -13,8 +14,8 @@ import {
   withExceptions,
   withReadableTimes,
 } from '../queues/item-pages.ts';
-import { emptyFilterHint, itemsFilter } from '../queues/items-filter.ts';
-import { matchingItems } from '../queues/matching-items.ts';
+import { emptyFilterHint, type ItemsFilter, itemsFilter, judgementCondition } from '../queues/items-filter.ts';
+import { withWholeNames } from '../queues/known-names.ts';
 import type { QueueAccess } from '../queues/queue-access.ts';
 import { requireQueue } from '../queues/require-queue.ts';
 import { readSummarized } from '../queues/summarized-items.ts';
@@ -155,26 +156,35 @@ Example: {"queue_id":"support-triage","filter":{"annotation_states":["unstarted"
 });
 
 type Arguments = z.output<typeof input>;
+type ItemsAccess = Parameters<typeof readItemPage>[1];
 
 /**
  * Returns the page without items.
  * @throws HeddleError `not_found` when there is no such queue.
  */
-async function emptyPage({ filter = {}, offset = 0 }: Arguments, queue: QueueAccess): Promise<ItemPage> {
+async function emptyPage({ filter = {}, offset = 0 }: Arguments, queue: ItemsAccess): Promise<ItemPage> {
   await requireQueue(queue.id, queue.project, queue.service);
-  const matching = offset > 0 ? (await matchingItems(queue, filter)).items.length : 0;
+  const matching = offset > 0 ? await countMatching(filter, queue) : 0;
   const hint = matching === 0 ? ((await hintForUser(filter, queue)) ?? emptyFilterHint(filter)) : undefined;
   return { ...itemPage({ items: [] }, offset, false), matching, ...(hint !== undefined && { hint }) };
 }
 
+async function countMatching(given: ItemsFilter, queue: QueueAccess): Promise<number> {
+  const filter = await withWholeNames(given, queue);
+  const { items, judgements } = await readSummarized(queue, filter, { judgements: hasJudgementConditions(filter) });
+  const matches = await judgementCondition(filter, judgements, queue);
+  return items.filter(({ call_id }) => matches(call_id)).length;
+}
+
 /** Says under which name the user's own judgements match, where `me`, this client, has none that do. */
-async function hintForUser(filter: NonNullable<Arguments['filter']>, queue: QueueAccess): Promise<string | undefined> {
+async function hintForUser(filter: ItemsFilter, queue: ItemsAccess): Promise<string | undefined> {
   if (!meansCaller(filter.judged_by)) return undefined;
-  const { judgements } = await readSummarized(queue, {}, { judgements: true, ids: true });
+  const { judgements } = await readSummarized(queue, {}, { judgements: true, account: true });
   const asUser = { ...queue, byUser: true };
-  learnAccount(judgements, await queue.service.accountTag(), asUser);
+  await learnAccount(judgements, asUser);
   const judged_by = judgements.find((judgement) => isOwn(judgement, asUser))?.annotator;
-  const { items } = judged_by === undefined ? { items: [] } : await matchingItems(queue, { ...filter, judged_by });
+  if (judged_by === undefined) return undefined;
+  const { items } = await readItemPage({ filter: { ...filter, judged_by }, limit: 1 }, queue);
   if (items.length === 0) return undefined;
   return `Here, me is this client; the user's own judgements are under judged_by ${JSON.stringify(judged_by)}.`;
 }

@@ -84,12 +84,12 @@ Example: {"queue_id":"support-triage","by":["operation","state"]}`,
     const read = await readSummarized(queue, filter, {
       judgements: wantsJudgements || hasJudgementConditions(filter),
       gold: disagreements !== undefined,
-      ids: namesMe,
+      account: namesMe,
       times: by.includes('annotator') || by.includes('day'),
     });
     const { items: found, judgements } = read;
     if (found.length === 0) await requireQueue(queue_id, queue.project, context.service);
-    if (namesMe) learnAccount(judgements, await context.service.accountTag(), queue);
+    if (namesMe) await learnAccount(judgements, queue);
     const named = annotators && requireAnnotators(annotators, judgements, 'annotators', queue);
     if (named && named.size < annotators!.length) {
       const hint = 'Pass each annotator once.';

@@ -21,7 +21,11 @@ function clientOf({ pages }: { pages: boolean }): ServiceClient {
     username: 'ada',
     password: service.passwords.ada,
   }) as unknown as ServiceClient;
-  if (pages) client.facts.unsupportedOperations.add('summarizeQueueItems');
+  if (pages) {
+    client.facts.unsupportedOperations.add('summarizeQueueItems');
+    // Only ids of judgements would tell, and those of the test are made by the service.
+    client.facts.userId = 'ada';
+  }
   return client;
 }
 
@@ -58,7 +62,7 @@ const value = fc.constantFrom<unknown>(true, false, 1, 2, 'good', 'bad', ['a', '
 const judgement = fc.record({
   call: fc.integer({ min: 0, max: 5 }),
   type: fc.constantFrom('heddle.judgement.tone', 'heddle.judgement.quality', 'heddle.gold.tone', 'wandb.note.1'),
-  creator: fc.constantFrom(undefined, 'ada', 'claude'),
+  creator: fc.constantFrom(undefined, 'ada', 'claude', 'heddle'),
   who: fc.constantFrom('ada', 'bob'),
   value,
 });
@@ -70,6 +74,8 @@ const filter = fc.constantFrom(
   { field: 'tone', value: 'good' },
   { call_op_name: 'plan', judged_by: 'claude' },
   { annotation_states: ['unstarted'], field: 'quality' },
+  { judged_by: 'me' },
+  { unjudged_by_me: true, field: 'tone' },
 );
 
 describe('readSummarized', () => {

@@ -136,6 +136,32 @@ describe.each(services)('requests to $name', (service) => {
   });
 });
 
+describe('query_queue_items at a service that counts', () => {
+  it('finds nothing by this client, by a field or past the end with 7, 5 and 3 requests, and lists no judgements', async () => {
+    const [service] = services;
+    const { queue_id, ids } = await createQueue(service!, bulkCalls(50));
+    const asUser = await connect(service!);
+    const items = [{ item_id: ids[0], ...change }];
+    await asUser.call('update_queue_items', { queue_id, items, by_user: true });
+    const { call, count } = await connectCounted(service!.url, service!.environmentOf('ada'), (path) =>
+      path === '/feedback/query' ? 'refuse' : 'pass',
+    );
+    const pages = [{ filter: { judged_by: 'me' } }, { filter: { field: 'helpful', value: false } }, { offset: 50 }];
+    const found = [];
+    for (const page of pages) {
+      const { items: none, hint, matching } = await call('query_queue_items', { queue_id, ...page });
+      found.push({ none, hint, matching, requests: count() });
+    }
+    const underName = 'Here, me is this client; the user\'s own judgements are under judged_by "ada".';
+    const whoJudged = 'Call summarize_queue by annotator and field to see who judged what.';
+    expect(found).toEqual([
+      { none: [], hint: underName, matching: 0, requests: 7 },
+      { none: [], hint: whoJudged, matching: 0, requests: 5 },
+      { none: [], hint: undefined, matching: 50, requests: 3 },
+    ]);
+  });
+});
+
 describe('update_queue_items at a service that sets many states at once', () => {
   it('changes 500 items with 8 requests, and continues after the last round that was done', async () => {
     const started = await startServiceWithCalls();

@@ -163,8 +163,8 @@ export async function planUpdates(
   const tag = await queue.service.accountTag();
   const asClient = { ...queue, byUser: false };
   const asOther = { ...queue, byUser: queue.byUser !== true };
-  learnAccount(judgements, tag, queue);
-  learnAccount(judgements, tag, asClient);
+  await learnAccount(judgements, queue);
+  await learnAccount(judgements, asClient);
   return work.map(({ item, change }) => {
     const update: Update = {
       item,
