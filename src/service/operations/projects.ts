@@ -1,3 +1,4 @@
+import { sql } from 'kysely';
 import type { Transaction } from '../storage/database.ts';
 import { inTransaction } from './operation.ts';
 
@@ -17,11 +18,16 @@ export const listProjects = inTransaction('listProjects', async (transaction, { 
 
 /** Returns the ids of the projects that have queues, objects or recorded calls, sorted. */
 export async function projectIds(transaction: Transaction): Promise<string[]> {
-  const rows = await transaction
-    .selectFrom('objects')
-    .select('project_id')
-    .union(transaction.selectFrom('calls').select('project_id'))
-    .union(transaction.selectFrom('queues').select('project_id').where('deleted_at', 'is', null))
-    .execute();
+  // Each project is one step in the index of calls.
+  const { rows } = await sql<{ project_id: string }>`
+    with recursive with_calls(id) as (
+      select min(project_id) from calls
+      union all
+      select (select min(project_id) from calls where project_id > with_calls.id) from with_calls where id is not null
+    )
+    select id as project_id from with_calls where id is not null
+    union select project_id from objects
+    union select project_id from queues where deleted_at is null
+  `.execute(transaction);
   return rows.map(({ project_id }) => project_id).sort();
 }

@@ -7,7 +7,7 @@ import type { Transaction } from '../storage/database.ts';
 import type { Tables } from '../storage/database-tables.ts';
 import { newIds } from '../storage/ids.ts';
 import { inChunks, selectInProject } from '../storage/in-chunks.ts';
-import { findQueue, isFinishedBy, newQueue, storedMembers } from '../storage/queue-rows.ts';
+import { findQueue, hasFinished, newQueue, storedMembers } from '../storage/queue-rows.ts';
 import { totalOrder } from '../storage/total-order.ts';
 import { inTransaction } from './operation.ts';
 
@@ -144,49 +144,53 @@ async function countItems(
   queueIds: readonly string[],
   annotator: string | undefined,
 ): Promise<ResultOf<'queueStats'>['stats']> {
-  const counts = await inChunks(queueIds, (ids) =>
-    selectInProject(transaction, 'queue_items', project_id)
-      .innerJoin('queues', (join) =>
-        join.onRef('queues.project_id', '=', 'queue_items.project_id').onRef('queues.id', '=', 'queue_items.queue_id'),
-      )
-      .where('queues.deleted_at', 'is', null)
+  const counts = await inChunks(queueIds, async (ids) => {
+    const queues = selectInProject(transaction, 'queues', project_id).select('id').where('deleted_at', 'is', null);
+    const items = selectInProject(transaction, 'queue_items', project_id)
+      .where('queue_id', 'in', queues.where('id', 'in', ids))
+      .where('deleted_at', 'is', null)
+      .groupBy('queue_id')
       .select(({ fn }) => [
         'queue_id',
         fn.countAll<number>().as('total'),
+        fn.countAll<number>().filterWhere('annotation_state', 'in', finishedStates).as('finished'),
+      ]);
+    // Without the operation, SQLite would take an index that has no states, and read every item.
+    const byOperation = items.groupBy('call_op_name').as('by_operation');
+    const all = await transaction
+      .selectFrom(byOperation)
+      .select(({ fn }) => ['queue_id', fn.sum('total').as('total'), fn.sum('finished').as('finished')])
+      .groupBy('queue_id')
+      .execute();
+    // Only these have progress: all others are finished or not as the index says.
+    const annotated = await items
+      .where('annotator_user_id', 'is not', null)
+      .select(({ fn }) => [
         fn
-          .countAll<number>()
-          .filterWhere(({ or, eb, exists, selectFrom }) =>
-            or([
-              eb('annotation_state', 'in', finishedStates),
-              exists(
-                selectFrom('annotator_progress')
-                  .select('item_id')
-                  .whereRef('item_id', '=', 'queue_items.id')
-                  .where('annotator_progress.annotation_state', 'in', finishedStates),
-              ),
-            ]),
+          .countAll()
+          .filterWhere((builder) =>
+            builder.or([builder('annotation_state', 'in', finishedStates), hasFinished(undefined, builder)]),
           )
           .as('completed'),
+        fn
+          .countAll()
+          .filterWhere((builder) => hasFinished(annotator, builder))
+          .as('own'),
       ])
-      .$if(annotator !== undefined, (query) =>
-        query.select(({ fn }) =>
-          fn
-            .countAll<number>()
-            .filterWhere((builder) => isFinishedBy(annotator!, builder))
-            .as('own'),
-        ),
-      )
-      .where('queue_id', 'in', ids)
-      .where('queue_items.deleted_at', 'is', null)
-      .groupBy('queue_id')
-      .execute(),
-  );
+      .execute();
+    const progress = new Map(annotated.map((count) => [count.queue_id, count]));
+    return all.map(({ queue_id, total, finished }) => {
+      const { completed, own, finished: shown } = progress.get(queue_id) ?? { completed: 0, own: 0, finished: 0 };
+      // PostgreSQL's driver returns counts as strings.
+      const imported = Number(finished) - Number(shown);
+      return { queue_id, total: Number(total), completed: imported + Number(completed), own: imported + Number(own) };
+    });
+  });
   const stats = new Map(counts.map((count) => [count.queue_id, count]));
   return queueIds.map((queue_id) => {
-    // PostgreSQL's driver returns counts as strings.
     const { total = 0, completed = 0, own = 0 } = stats.get(queue_id) ?? {};
-    const counted = { total_items: Number(total), completed_items: Number(completed) };
-    const ownCounted = annotator !== undefined && { own_completed_items: Number(own), annotator_user_id: annotator };
+    const counted = { total_items: total, completed_items: completed };
+    const ownCounted = annotator !== undefined && { own_completed_items: own, annotator_user_id: annotator };
     return { queue_id, ...counted, ...ownCounted };
   });
 }

@@ -132,6 +132,9 @@ export const tables = {
         ...Object.fromEntries(itemSortColumns.map((column) => [`queue_items_by_${column}`, itemIndex(column)])),
         queue_items_by_trace: '(project_id, queue_id, call_trace_id)',
         queue_items_running: '(project_id, call_id) where call_ended_at is null',
+        // Has only the items that have progress of annotators, whose finished ones are counted.
+        queue_items_annotated:
+          '(project_id, queue_id, annotator_user_id, id, annotation_state) where deleted_at is null and annotator_user_id is not null',
       },
     },
   ),

@@ -90,18 +90,24 @@ export async function copyToItems(
 }
 
 /** Returns the condition that an annotator has completed or skipped an item, or that it was imported in such a state. */
-export function isFinishedBy(
-  account: string,
-  { and, eb, exists, or, selectFrom }: ExpressionBuilder<Tables, 'queue_items'>,
-) {
+export function isFinishedBy(account: string, builder: ExpressionBuilder<Tables, 'queue_items'>) {
+  const { and, eb, or } = builder;
   return or([
     and([eb('queue_items.annotator_user_id', 'is', null), eb('queue_items.annotation_state', 'in', finishedStates)]),
-    exists(
-      selectFrom('annotator_progress')
-        .select('item_id')
-        .whereRef('item_id', '=', 'queue_items.id')
-        .where('annotator_progress.annotator_user_id', '=', account)
-        .where('annotator_progress.annotation_state', 'in', finishedStates),
-    ),
+    hasFinished(account, builder),
   ]);
+}
+
+/** Returns the condition that an annotator has set an item to completed or skipped; anyone, if none is given. */
+export function hasFinished(
+  account: string | undefined,
+  { exists, selectFrom }: ExpressionBuilder<Tables, 'queue_items'>,
+) {
+  const finished = selectFrom('annotator_progress')
+    .select('item_id')
+    .whereRef('item_id', '=', 'queue_items.id')
+    .where('annotator_progress.annotation_state', 'in', finishedStates);
+  return exists(
+    account === undefined ? finished : finished.where('annotator_progress.annotator_user_id', '=', account),
+  );
 }
