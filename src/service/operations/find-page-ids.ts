@@ -31,16 +31,47 @@ interface PageContext {
   maxSorted: number;
 }
 
-/**
- * Finds the ids of a page, in its order. `hold` is called with their number before they are read.
- * @param page `isIndexed` tells that an index finds its items, and `numbered` has those among which they are numbered, if they are.
- */
-export async function findPageIds(
-  { items, offset, isIndexed, numbered, ...page }: Page & { isIndexed: boolean; numbered: Items | undefined },
+/** A page to find. */
+interface WantedPage extends Page {
+  /** Whether an index finds its items. */
+  isIndexed: boolean;
+  /** How many items a list has at most; infinity if there is no list. */
+  maxItems: number;
+  /** The items among which those of the page are numbered, if they are. */
+  numbered: Items | undefined;
+}
+
+/** `hold` is called with the maximum number of ids before they are read. */
+type HoldingContext = PageContext & { hold(count: number): void };
+
+/** Finds the ids of a page, in its order. */
+export async function findPageIds(page: WantedPage, order: Order, context: HoldingContext): Promise<PageId[]> {
+  const { numbered } = page;
+  const ids = await (page.maxItems === Infinity ? findIds : sortListed)(page, order, context);
+  if (!numbered || ids.length === 0) return ids.map((id) => ({ id, position: null }));
+  const rows = itemsOf(ids, context)
+    .select(['id', ...sortFields])
+    .orderBy(sqlOf(order));
+  const all = { rows: await rows.execute(), indexed: numbered, isOfGroup: sql<SqlBool>`true`, precedingCount: 0 };
+  return (await numberRows([all], numbered, order, context)).sort((a, b) => a.position - b.position);
+}
+
+/** Finds the ids of a page among items that a list has, sorted in one statement, because each statement looks the whole list up. */
+async function sortListed({ items, offset, ...page }: WantedPage, order: Order, { hold }: HoldingContext) {
+  const limit = Math.max(0, Math.min(page.limit, page.maxItems - offset));
+  hold(limit);
+  if (limit === 0) return [];
+  // SQLite would walk the index of an order, and look for each of its items in the list.
+  const values = order.map(({ column, direction }) => sql`${withoutIndex(column)} ${sql.raw(direction)}`);
+  return idsOf(items.orderBy(sql.join(values)).limit(limit).offset(offset));
+}
+
+async function findIds(
+  { items, offset, isIndexed, numbered, ...page }: WantedPage,
   order: Order,
-  context: PageContext & { hold(count: number): void },
-): Promise<PageId[]> {
-  const { maxSorted } = context;
+  context: HoldingContext,
+) {
+  const { maxSorted, hold } = context;
   const needsSorting = numbered !== undefined || isIndexed || !isOfIndex(order);
   // Without an order, SQLite would search its smallest index, and read every row for the filter.
   const searched = isIndexed ? items : items.orderBy('created_at');
@@ -52,7 +83,7 @@ export async function findPageIds(
   const maxCount = Math.min(offset * (isDeep ? 2 : 1) + page.limit, Number.MAX_SAFE_INTEGER);
   const count = isFew ? few.length : await countItems(searched.limit(maxCount), context);
   const limit = Math.max(0, Math.min(page.limit, count - offset));
-  context.hold(limit);
+  hold(limit);
   if (limit === 0) return [];
   const find = needsSorting && !isFew ? findPart : sortPart;
   const found = isFew ? itemsOf(few, context) : items;
@@ -60,13 +91,7 @@ export async function findPageIds(
   const isNearEnd = isDeep && offset > count / 2;
   const part = { items: found, offset: isNearEnd ? count - offset - limit : offset, limit };
   const ids = await find(part, isNearEnd ? reversed(order) : order, context);
-  if (isNearEnd) ids.reverse();
-  if (!numbered) return ids.map((id) => ({ id, position: null }));
-  const rows = itemsOf(ids, context)
-    .select(['id', ...sortFields])
-    .orderBy(sqlOf(order));
-  const all = { rows: await rows.execute(), indexed: numbered, isOfGroup: sql<SqlBool>`true`, precedingCount: 0 };
-  return (await numberRows([all], numbered, order, context)).sort((a, b) => a.position - b.position);
+  return isNearEnd ? ids.reverse() : ids;
 }
 
 function itemsOf(ids: readonly string[], { transaction, database }: PageContext): Items {

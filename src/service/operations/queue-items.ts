@@ -25,7 +25,7 @@ import { findFeedbackOf, readFeedbackByKeys } from './feedback.ts';
 import { findPageIds } from './find-page-ids.ts';
 import { inTransaction, type OperationHandler } from './operation.ts';
 import { requireQueueRow } from './queues.ts';
-import { conditionsFor, findsByIndex, type ItemSelection, selectItems } from './select-items.ts';
+import { conditionsFor, findsByIndex, type ItemSelection, maxItemsOf, selectItems } from './select-items.ts';
 
 /** Reads a page of a queue's items, with their positions in the whole queue when the request asks for them. */
 export const queryQueueItems: OperationHandler<'queryQueueItems'> = async (
@@ -70,7 +70,8 @@ export async function findItemPage(
   const isIndexed = findsByIndex(conditions);
   const { database } = conditions;
   const hold = (count: number) => budget.hold(count * bytesPerItem, pageHint);
-  const ids = await findPageIds({ ...page, isIndexed }, order, { transaction, database, maxSorted, hold });
+  const maxItems = maxItemsOf(conditions);
+  const ids = await findPageIds({ ...page, isIndexed, maxItems }, order, { transaction, database, maxSorted, hold });
   const list = database.textsOf(JSON.stringify(ids.map(({ id }) => id)));
   const itemsOfPage = transaction.selectFrom('queue_items').where(sql<boolean>`id in ${list}`);
   const { chars } = await itemsOfPage

@@ -26,8 +26,8 @@ export interface ItemSelection {
   filter: Filter;
   account: string;
   database: Database;
-  /** Calls to which the items must belong, or must not, as SQL of their ids. */
-  calls: { isWanted: boolean; ids: RawBuilder<unknown> }[];
+  /** Calls to which the items must belong, or must not, as SQL of their ids, with their number if it is known. */
+  calls: { isWanted: boolean; ids: RawBuilder<unknown>; count?: number }[];
   /** Tells whether a call fulfils the conditions on judgements, if these are left to whoever reads the judgements anyway. */
   passes?: JudgementsTest;
 }
@@ -70,7 +70,7 @@ export async function conditionsFor(
   }
   if (text != null) {
     const ids = await callsWithText(text, conditions, queue, budget);
-    conditions.calls.push({ isWanted: true, ids: database.textsOf(JSON.stringify(ids)) });
+    conditions.calls.push({ isWanted: true, ids: database.textsOf(JSON.stringify(ids)), count: ids.length });
   }
   return conditions;
 }
@@ -116,7 +116,7 @@ async function addJudgedCalls(conditions: ItemSelection, queue: QueueKey, budget
       ids.push(call_id);
     }
   }
-  calls.push({ isWanted, ids: database.textsOf(JSON.stringify(ids)) });
+  calls.push({ isWanted, ids: database.textsOf(JSON.stringify(ids)), count: ids.length });
 }
 
 /** Finds the calls of the items that fulfil all other conditions, and whose inputs or output contain a text. */
@@ -239,6 +239,11 @@ export function findsByIndex({ filter, calls }: ItemSelection): boolean {
   const { id, call_id, call_trace_id, ids, call_ids, has_error } = filter;
   const isNamed = (id ?? call_id ?? call_trace_id) != null || [ids, call_ids].some((list) => list?.length);
   return isNamed || has_error === true || calls.some(({ isWanted }) => isWanted);
+}
+
+/** Returns the maximum number of items that fulfil conditions, where these list the calls of the items; otherwise infinity. */
+export function maxItemsOf({ calls }: ItemSelection): number {
+  return Math.min(...calls.map(({ isWanted, count = Infinity }) => (isWanted ? count : Infinity)));
 }
 
 const commonColumns = ['id', 'call_id', 'call_op_name', 'call_trace_id', 'added_by'] as const;

@@ -38,6 +38,7 @@ const request = fc.record({
   order,
   annotation_states: fc.array(state, { maxLength: 2 }),
   isIndexed: fc.boolean(),
+  maxItems: fc.constantFrom(Infinity, 70),
   offset: fc.oneof(fc.nat(70), fc.constant(Number.MAX_SAFE_INTEGER)),
   limit: fc.oneof(fc.nat(70), fc.constant(Number.MAX_SAFE_INTEGER)),
   maxSorted: fc.integer({ min: 1, max: 12 }),
@@ -71,7 +72,7 @@ describe('findPageIds', () => {
             }
             return rows;
           });
-          for (const { order, annotation_states, isIndexed, offset, limit, maxSorted } of requests) {
+          for (const { order, annotation_states, isIndexed, maxItems, offset, limit, maxSorted } of requests) {
             const sorted = rows.toSorted((a, b) => {
               for (const { column, direction } of order) {
                 const compared =
@@ -96,13 +97,15 @@ describe('findPageIds', () => {
                     items: selectItems(transaction, queue, conditions),
                     numbered: isNumbered ? selectItems(transaction, queue) : undefined,
                     isIndexed,
+                    maxItems,
                     offset,
                     limit,
                   },
                   order,
                   { transaction, database, maxSorted, hold: (count) => (held += count) },
                 );
-                expect(held).toBe(expected.length);
+                const most = Math.max(0, Math.min(limit, maxItems - offset));
+                expect(held).toBe(maxItems === Infinity ? expected.length : most);
                 return found;
               });
             expect(await find(true)).toEqual(expected);
