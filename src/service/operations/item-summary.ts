@@ -1,28 +1,32 @@
-import { type AliasedExpression, type SelectQueryBuilder, sql } from 'kysely';
+import { type SelectQueryBuilder, sql } from 'kysely';
 import type { ResultOf } from '../../contract/endpoints.ts';
-import { annotationStates } from '../../contract/queue-items.ts';
-import { callReference } from '../../contract/references.ts';
+import { annotationStates, finishedStates } from '../../contract/queue-items.ts';
 import { medianSeconds } from '../../core/statistics/pace.ts';
 import { withoutZone } from '../../core/timestamps.ts';
-import { nextTurn } from '../../core/turns.ts';
 import type { RequestBudget } from '../request-budget.ts';
 import { deletedCallIds } from '../storage/call-events.ts';
 import type { Database, Transaction } from '../storage/database.ts';
 import type { Tables } from '../storage/database-tables.ts';
 import { isPostgres } from '../storage/in-chunks.ts';
-import { findQueue } from '../storage/queue-rows.ts';
+import { findQueue, hasFinished } from '../storage/queue-rows.ts';
+import { type FeedbackPart, readAlikeCalls } from './alike-calls.ts';
 import type { OperationHandler, OperationInput } from './operation.ts';
 import {
+  beginsWith,
   type DatedKey,
   type JudgementInQueue,
   type JudgementsOfQueue,
   numberOfText,
   readJudgedCalls,
-  selectFeedback,
-  selectFeedbackKeys,
-  shortBytes,
 } from './read-judgements.ts';
-import { conditionsFor, findsByIndex, type ItemSelection, type SelectedItems, selectItems } from './select-items.ts';
+import {
+  conditionsFor,
+  findsByIndex,
+  type ItemSelection,
+  type SelectedItems,
+  selectItems,
+  withoutIndex,
+} from './select-items.ts';
 
 type Summary = ResultOf<'summarizeQueueItems'>;
 type ItemGroup = NonNullable<Summary['groups']>[number];
@@ -35,10 +39,6 @@ type SummaryInput = Pick<OperationInput<'summarizeQueueItems'>, 'path' | 'body' 
 const maxListed = 20_000;
 /** The memory of a row of short texts, and of a group, in bytes. */
 const bytesPerRow = 500;
-/** Feedback of which the calls are grouped together. */
-const rowsPerBatch = 10_000;
-/** The memory of feedback whose payload is compared, in bytes. */
-const bytesPerFeedback = 2500;
 /** The memory of the time of a judgement, in bytes. */
 const bytesPerTime = 60;
 
@@ -58,23 +58,51 @@ export const summarizeQueueItems: OperationHandler<'summarizeQueueItems'> = asyn
 };
 
 /**
- * Counts items by operation and state. With calls that are excluded, each item would be looked at: instead, the items of these calls
- * are subtracted from all.
+ * Counts items by operation and state. With calls that are excluded, or without those that the account has finished, each item would
+ * be looked at: instead, these are subtracted from all.
  */
 async function countGroups(
   transaction: Transaction,
   target: { project_id: string; queue_id: string },
   conditions: ItemSelection,
 ): Promise<ItemGroup[]> {
+  const keyOf = ({ call_op_name, annotation_state }: Pick<ItemGroup, 'call_op_name' | 'annotation_state'>) =>
+    `${annotation_state} ${call_op_name}`;
   const exclusion = exclusionIn(conditions, target.project_id);
   if (exclusion) {
-    const keyOf = ({ call_op_name, annotation_state }: ItemGroup) => `${annotation_state} ${call_op_name}`;
     const all = await countGroups(transaction, target, exclusion.all);
     if (all.length > maxListed) return all;
     const left = new Map(all.map((group) => [keyOf(group), group]));
     for (const group of await countGroups(transaction, target, exclusion.excluded))
       left.get(keyOf(group))!.count -= group.count;
     return all.filter(({ count }) => count > 0);
+  }
+  if (conditions.filter.unfinished_by_me) {
+    const others = { ...conditions, filter: { ...conditions.filter, unfinished_by_me: null } };
+    const all = await countGroups(transaction, target, others);
+    if (all.length > maxListed) return all;
+    // With the index of operations, SQLite would read all items.
+    const operation = withoutIndex('call_op_name');
+    // Only these have progress: all others are finished or not as their state says.
+    const annotated = await selectItems(transaction, target, others)
+      .where('annotator_user_id', 'is not', null)
+      .select(({ fn }) => [
+        operation.as('call_op_name'),
+        'annotation_state',
+        fn.countAll().as('total'),
+        fn
+          .countAll()
+          .filterWhere((builder) => hasFinished(conditions.account, builder))
+          .as('own'),
+      ])
+      .groupBy([operation, 'annotation_state'])
+      .execute();
+    const left = new Map(all.map((group) => [keyOf(group), { ...group, count: isFinished(group) ? 0 : group.count }]));
+    for (const { total, own, ...group } of annotated) {
+      // PostgreSQL's driver returns counts as strings.
+      left.get(keyOf(group))!.count += (isFinished(group) ? Number(total) : 0) - Number(own);
+    }
+    return [...left.values()].filter(({ count }) => count > 0);
   }
   const items = selectItems(transaction, target, conditions).select(['call_op_name', 'annotation_state']);
   // Without a limit, SQLite would read the whole queue in the order of the operation.
@@ -95,6 +123,10 @@ async function countGroups(
       .map((annotation_state) => ({ call_op_name, annotation_state, count: Number(counts[annotation_state]) }))
       .filter(({ count }) => count > 0),
   );
+}
+
+function isFinished({ annotation_state }: Pick<ItemGroup, 'annotation_state'>): boolean {
+  return finishedStates.some((state) => state === annotation_state);
 }
 
 /** Returns, for conditions that exclude some calls, those without the exclusion, and those of the items that it excludes. */
@@ -223,79 +255,24 @@ interface AlikeContext {
   alike: Map<string, AlikeItems>;
 }
 
-/**
- * Finds the items that are judged alike, and yields the keys of the feedback on the first call of each. The database compares what was
- * stored: judgements that differ there may still be equal.
- */
+/** Finds the items that are judged alike, and yields the keys of the feedback on the first call of each. */
 async function* readAlikeItems(
   database: Database,
   ofQueue: JudgementsOfQueue,
   { conditions, budget, annotators, alike }: AlikeContext,
 ): AsyncGenerator<DatedKey[]> {
-  const { project_id, types, goldTypes = [] } = ofQueue;
-  const prefix = callReference(project_id, '');
-  const end = `${prefix.slice(0, -1)}0`;
-  // Lengths tell where a name ends. Feedback whose payload is long is like no other.
-  const named = (column: 'feedback_type' | 'wb_user_id' | 'creator') => {
-    const name = sql.ref(column);
-    return sql`coalesce(length(${name}) || ' ' || ${name}, '-')`;
+  const read = async ({ transaction, feedback, calls }: FeedbackPart) => {
+    const items = await selectItems(transaction, ofQueue, conditions, itemsOf(transaction, ofQueue, calls))
+      .select(['call_op_name', 'annotation_state'])
+      .select(({ fn }) => [fn.min('call_id').as('first'), sql<string>`string_agg(id, ' ')`.as('ids')])
+      .groupBy(['call_op_name', 'annotation_state', sql`judgements`])
+      .execute();
+    const times = annotators ? await readTimes(feedback.where(beginsWith(ofQueue.types)), transaction) : [];
+    return { items, firstCalls: items.map(({ first }) => first), times };
   };
-  const day = annotators ? sql`substr(created_at, 1, 10)` : sql`''`;
-  const judgement = sql`${named('feedback_type')} || ${named('wb_user_id')} || ${named('creator')} || ${day}
-    || case when memory_bytes <= ${shortBytes} then payload else id end`;
-  const partAfter = async (from: string) => {
-    const select = (transaction: Transaction) =>
-      selectFeedback(transaction, ofQueue).where('weave_ref', '>', from).where('weave_ref', '<', end);
-    const { last, count } = await database.read(async (transaction) => {
-      const references = select(transaction).select('weave_ref').orderBy('weave_ref');
-      const last = (await references.offset(rowsPerBatch).limit(1).executeTakeFirst())?.weave_ref;
-      // Those that were passed over are not counted again.
-      const counted = last === undefined ? select(transaction) : select(transaction).where('weave_ref', '=', last);
-      const { count } = await counted.select(({ fn }) => fn.countAll().as('count')).executeTakeFirstOrThrow();
-      return { last, count: Number(count) + (last === undefined ? 0 : rowsPerBatch) };
-    });
-    const heldBytes = count * bytesPerFeedback;
-    await budget.reserve(heldBytes);
-    const reading = database.read(async (transaction) => {
-      const judged = last === undefined ? select(transaction) : select(transaction).where('weave_ref', '<=', last);
-      const inOrder = judged
-        .select(['weave_ref', judgement.as('judgement')])
-        .where(beginsWith([...types, ...goldTypes]))
-        // The order decides which judgement of an annotator counts. The index has it, and an aggregate would sort those of each call.
-        .orderBy('weave_ref')
-        .orderBy('created_at')
-        .orderBy('id')
-        .orderBy('wb_user_id');
-      const byCall = transaction
-        .selectFrom(inOrder.as('in_order'))
-        .select(sql<string>`substr(weave_ref, length(${prefix}) + 1)`.as('judged_call'))
-        .select(sql<string>`string_agg(judgement, ' ')`.as('judgements'))
-        .groupBy('weave_ref');
-      const items = selectItems(transaction, ofQueue, conditions, itemsOf(transaction, ofQueue, byCall.as('judged')));
-      const found = await items
-        .select(['call_op_name', 'annotation_state'])
-        .select(({ fn }) => [fn.min('call_id').as('first'), sql<string>`string_agg(id, ' ')`.as('ids')])
-        .groupBy(['call_op_name', 'annotation_state', sql`judgements`])
-        .execute();
-      const firstCalls = found.map(({ first }) => first);
-      const ofFirst = { ...ofQueue, references: referencesTo(firstCalls, ofQueue, database) };
-      const keys = await selectFeedbackKeys(transaction, ofFirst).execute();
-      const times = annotators ? await readTimes(judged.where(beginsWith(types)), transaction) : [];
-      return { found, keys, times };
-    });
-    // A failure is thrown where the part is awaited, perhaps only after another one.
-    reading.catch(() => {});
-    return { last, heldBytes, reading };
-  };
-  let part: Awaited<ReturnType<typeof partAfter>> | undefined = await partAfter(prefix);
-  while (part) {
-    const { heldBytes, reading } = part;
-    const last: string | undefined = part.last;
-    await nextTurn();
-    // PostgreSQL groups the next part at the same time, with another processor.
-    part = last === undefined ? undefined : await partAfter(last);
-    const { found, keys, times } = await reading;
-    for (const { first, ids, ...kind } of found) alike.set(first, { ...kind, ids: ids.split(' ') });
+  const parts = readAlikeCalls(database, ofQueue, { withDays: annotators !== undefined, budget, read });
+  for await (const { items, keys, times } of parts) {
+    for (const { first, ids, ...kind } of items) alike.set(first, { ...kind, ids: ids.split(' ') });
     for (const { user, creator, times: joined } of times) {
       const by = JSON.stringify([user, creator]);
       const judged = joined.split(' ').map((at) => Date.parse(`${withoutZone(at)}Z`));
@@ -303,7 +280,6 @@ async function* readAlikeItems(
       annotators!.set(by, { user, creator, times: (annotators!.get(by)?.times ?? []).concat(judged) });
     }
     yield keys;
-    budget.release(heldBytes);
   }
 }
 
@@ -311,11 +287,7 @@ async function* readAlikeItems(
  * Selects the items of the calls of a query. Each call is looked up: PostgreSQL's statistics know too little of a new queue, so it would
  * run the query again for each item, or read all items for each call. SQLite reads the tables of a cross join in their order.
  */
-function itemsOf(
-  transaction: Transaction,
-  { project_id, queue_id }: JudgementsOfQueue,
-  calls: AliasedExpression<{ judged_call: string }, 'judged'>,
-) {
+function itemsOf(transaction: Transaction, { project_id, queue_id }: JudgementsOfQueue, calls: FeedbackPart['calls']) {
   const judged = transaction.selectFrom(calls);
   const key = sql`project_id, queue_id, call_id`;
   const found = sql<Tables['queue_items']>`(
@@ -324,15 +296,6 @@ function itemsOf(
     ? judged.crossJoinLateral(found.as('queue_items'))
     : judged.crossJoin('queue_items');
   return items.where('call_id', '=', sql.ref<string>('judged_call')) as unknown as SelectedItems;
-}
-
-function referencesTo(calls: readonly string[], { project_id }: JudgementsOfQueue, database: Database) {
-  return database.textsOf(JSON.stringify(calls.map((call) => callReference(project_id, call))));
-}
-
-function beginsWith(types: readonly string[]) {
-  const tests = types.map((type) => sql`substr(feedback_type, 1, length(${type})) = ${type}`);
-  return sql<boolean>`(${sql.join(tests, sql` or `)})`;
 }
 
 function dayOf(at: string): string {

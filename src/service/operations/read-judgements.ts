@@ -2,17 +2,13 @@ import { type RawBuilder, sql } from 'kysely';
 import type { StoredFeedback } from '../../contract/feedback.ts';
 import { callIdOf } from '../../contract/references.ts';
 import { withoutZone } from '../../core/timestamps.ts';
-import { nextTurn } from '../../core/turns.ts';
 import type { RequestBudget } from '../request-budget.ts';
 import type { Database, Transaction } from '../storage/database.ts';
 import type { Tables } from '../storage/database-tables.ts';
-import { isAfterFeedback } from '../storage/feedback-order.ts';
 import { selectInProject } from '../storage/in-chunks.ts';
 import { totalMemoryOf } from '../storage/memory-bytes.ts';
 import { type FeedbackKey, feedbackBatches, parsePayload, readFeedbackByKeys } from './feedback.ts';
 
-/** Rows that are read in one turn of the event loop. */
-const rowsPerTurn = 5000;
 /** The memory of a row of short texts, and of a judgement without its value, in bytes. */
 const bytesPerRow = 500;
 const bytesPerChar = 2;
@@ -35,8 +31,6 @@ export interface JudgementsOfQueue {
   withValues: boolean;
   /** The beginnings of the types of gold, if it is wanted. */
   goldTypes?: readonly string[];
-  /** SQL of the references to the calls that alone are wanted; to all by default. */
-  references?: RawBuilder<unknown>;
 }
 
 /** A judgement that counts: a later one of the same annotator takes the place of an earlier one. */
@@ -74,7 +68,7 @@ export async function* readJudgedCalls(
   database: Database,
   queue: JudgementsOfQueue,
   budget: RequestBudget,
-  keysOfCalls = readFeedbackKeys(database, queue, budget),
+  keysOfCalls: AsyncIterable<DatedKey[]>,
 ): AsyncGenerator<CallWithJudgements[], void, undefined> {
   const { project_id, types, goldTypes = [], withValues } = queue;
   const allTypes = [...types, ...goldTypes];
@@ -139,36 +133,16 @@ export async function* readJudgedCalls(
   budget.release(heldBytes);
 }
 
-/** Reads the keys of the feedback that was given in the queue: that of a call side by side, the oldest first. */
-async function* readFeedbackKeys(
-  database: Database,
+/** Returns the keys of the judgements of calls with these references, as a query: those of a call side by side, the oldest first. */
+export function selectFeedbackKeys(
+  transaction: Transaction,
   queue: JudgementsOfQueue,
-  budget: RequestBudget,
-): AsyncGenerator<DatedKey[]> {
-  const { types, field, user, withValues } = queue;
-  const bytes = rowsPerTurn * (bytesPerRow + (withValues ? shortBytes : 0));
-  const typesOfField = field === undefined ? [] : types.map((type) => type + field);
-  await budget.reserve(bytes);
-  let last: DatedKey | undefined;
-  do {
-    await nextTurn();
-    const keys = await database.read((transaction) => {
-      let page = selectFeedbackKeys(transaction, queue).limit(rowsPerTurn);
-      if (typesOfField.length > 0) page = page.where('feedback_type', 'in', typesOfField);
-      if (user !== undefined) page = page.where('wb_user_id', '=', user);
-      if (!last) return page.execute();
-      return page.where(isAfterFeedback(last)).execute();
-    });
-    yield keys;
-    last = keys.length < rowsPerTurn ? undefined : keys.at(-1);
-  } while (last);
-  budget.release(bytes);
-}
-
-/** Returns the keys of the feedback that was given in the queue, as a query: that of a call side by side, the oldest first. */
-export function selectFeedbackKeys(transaction: Transaction, queue: JudgementsOfQueue) {
+  references: RawBuilder<unknown>,
+) {
   const keys = selectFeedback(transaction, queue)
     .select(['id', 'weave_ref', 'feedback_type', 'created_at', 'creator', 'wb_user_id', 'memory_bytes'])
+    .where(isWanted(queue))
+    .where(sql<boolean>`weave_ref in ${references}`)
     .orderBy('weave_ref')
     .orderBy('created_at')
     .orderBy('id')
@@ -178,9 +152,22 @@ export function selectFeedbackKeys(transaction: Transaction, queue: JudgementsOf
 }
 
 /** Returns the feedback that was given in the queue, as a query of which the columns are to be selected. */
-export function selectFeedback(transaction: Transaction, { project_id, queue_id, references }: JudgementsOfQueue) {
-  const feedback = selectInProject(transaction, 'feedback', project_id).where('queue_id', '=', queue_id);
-  return references ? feedback.where(sql<boolean>`weave_ref in ${references}`) : feedback;
+export function selectFeedback(transaction: Transaction, { project_id, queue_id }: JudgementsOfQueue) {
+  return selectInProject(transaction, 'feedback', project_id).where('queue_id', '=', queue_id);
+}
+
+/** Returns the condition that feedback is a judgement, or gold, that is wanted. */
+export function isWanted({ types, goldTypes = [], field, user }: JudgementsOfQueue): RawBuilder<boolean> {
+  const wanted = [...types, ...goldTypes];
+  const ofField = sql`feedback_type in (${sql.join(wanted.map((type) => type + field))})`;
+  const isOfUser = user === undefined ? sql`true` : sql`wb_user_id = ${user}`;
+  return sql`(${field === undefined ? beginsWith(wanted) : ofField} and ${isOfUser})`;
+}
+
+/** Returns the condition that feedback is of a type that begins with one of these. */
+export function beginsWith(types: readonly string[]) {
+  const tests = types.map((type) => sql`substr(feedback_type, 1, length(${type})) = ${type}`);
+  return sql<boolean>`(${sql.join(tests, sql` or `)})`;
 }
 
 /** Returns the value of a judgement as JSON; undefined if there is none. */

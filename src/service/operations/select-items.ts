@@ -12,7 +12,8 @@ import type { Database, Transaction } from '../storage/database.ts';
 import type { Tables } from '../storage/database-tables.ts';
 import { isPostgres } from '../storage/in-chunks.ts';
 import { isFinishedBy } from '../storage/queue-rows.ts';
-import { type JudgementInQueue, readJudgedCalls } from './read-judgements.ts';
+import { type FeedbackPart, readAlikeCalls } from './alike-calls.ts';
+import { type JudgementInQueue, type JudgementsOfQueue, readJudgedCalls } from './read-judgements.ts';
 
 type Filter = NonNullable<BodyOf<'queryQueueItems'>['filter']>;
 
@@ -109,14 +110,43 @@ async function addJudgedCalls(conditions: ItemSelection, queue: QueueKey, budget
   // A call without judgements passes only negative conditions: then the list names those that do not pass.
   const isWanted = !(await passes([]));
   const ids: string[] = [];
-  for await (const judged of readJudgedCalls(database, { ...queue, ...wanted, types: judgementTypes }, budget)) {
+  const ofQueue = { ...queue, ...wanted, types: judgementTypes };
+  const alike = new Map<string, string[]>();
+  const keys = readFirstKeys(database, ofQueue, budget, alike);
+  for await (const judged of readJudgedCalls(database, ofQueue, budget, keys)) {
     for (const { call_id, judgements } of judged) {
+      const calls = alike.get(call_id)!;
+      alike.delete(call_id);
       if ((await passes(judgements)) !== isWanted) continue;
-      budget.hold(bytesPerId);
-      ids.push(call_id);
+      budget.hold(calls.length * bytesPerId);
+      ids.push(...calls);
     }
   }
   calls.push({ isWanted, ids: database.textsOf(JSON.stringify(ids)), count: ids.length });
+}
+
+/** Finds the calls that were judged alike, and yields the keys of the feedback on the first of each; `alike` receives them by it. */
+async function* readFirstKeys(
+  database: Database,
+  ofQueue: JudgementsOfQueue,
+  budget: RequestBudget,
+  alike: Map<string, string[]>,
+) {
+  const read = async ({ transaction, calls }: FeedbackPart) => {
+    const ids = isPostgres(transaction)
+      ? sql<string>`json_agg(judged_call)::text`
+      : sql<string>`json_group_array(judged_call)`;
+    const found = await transaction
+      .selectFrom(calls)
+      .select(({ fn }) => [fn.min('judged_call').as('first'), ids.as('ids')])
+      .groupBy('judgements')
+      .execute();
+    return { found, firstCalls: found.map(({ first }) => first) };
+  };
+  for await (const { found, keys } of readAlikeCalls(database, ofQueue, { withDays: false, budget, read })) {
+    for (const { first, ids } of found) alike.set(first, JSON.parse(ids));
+    yield keys;
+  }
 }
 
 /** Finds the calls of the items that fulfil all other conditions, and whose inputs or output contain a text. */

@@ -348,6 +348,17 @@ describe('queryQueueItems', () => {
       ['unstarted', 'skipped'],
       ['unstarted', 'unstarted'],
     ]);
+    const unfinished = async (authorization: string) => {
+      const request = { project_id, filter: { unfinished_by_me: true } };
+      const { body } = await service.send('POST', `${path}/summary`, authorization, request);
+      return Object.fromEntries(
+        body.groups.map((group: { annotation_state: string; count: number }) => [group.annotation_state, group.count]),
+      );
+    };
+    expect([await unfinished(basic), await unfinished(second)]).toEqual([
+      { unstarted: 1 },
+      { unstarted: 1, skipped: 1 },
+    ]);
     const counts = { project_id, queue_ids: ['own'], include_own_state: true };
     const ownCounts = { queue_id: 'own', total_items: 3, completed_items: 2 };
     for (const [authorization, own_completed_items, annotator_user_id] of [
