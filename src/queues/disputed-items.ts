@@ -3,11 +3,14 @@ import { findDisagreements } from './disagreements.ts';
 import type { ItemPage, ItemPageRequest } from './item-pages.ts';
 import { judgementCondition } from './items-filter.ts';
 import { goldOf, judgementsOf, latestJudgements } from './judgements.ts';
+import { requireKnownNames, withWholeNames } from './known-names.ts';
 import { matchingItems } from './matching-items.ts';
 import type { QueueAccess } from './queue-access.ts';
 import { readQueueFields } from './queue-fields.ts';
 import { judgedItems } from './queue-summary.ts';
+import { readItemsBy } from './read-items.ts';
 import { rememberItems } from './shown-items.ts';
+import { readCounted } from './summarized-items.ts';
 
 /**
  * Reads a page of the items on which annotators differ and which no gold settles, the worst first. `settled` is the number of the other
@@ -18,25 +21,42 @@ export async function readDisputedPage(
   queue: QueueAccess,
 ): Promise<ItemPage & { matching: number; settled: number }> {
   const readAtMs = Date.now();
-  const { items, feedback, filter } = await matchingItems(queue, given, { include_feedback: true, include_own_state });
-  const itemsByCall = new Map(items.map((item) => [item.call_id, item]));
-  const judgements = latestJudgements(judgementsOf(feedback)).filter(({ call_id }) => itemsByCall.has(call_id));
+  const filter = await withWholeNames(given, queue);
+  // A service that counts names each disputed item, and stands for the others with few.
+  const counted = await readCounted(queue, filter, { judgements: true, gold: true });
+  const query = { include_feedback: true, include_own_state };
+  const whole = counted ? { items: [], feedback: [] } : await matchingItems(queue, filter, query);
+  const {
+    items: found,
+    judgements,
+    gold,
+  } = counted ?? {
+    items: whole.items,
+    judgements: judgementsOf(whole.feedback),
+    gold: goldOf(whole.feedback),
+  };
+  const matches = await judgementCondition(filter, judgements, queue);
   const differs = await judgementCondition({ ...filter, disagreement: true }, judgements, queue);
-  const differing = items.filter(({ call_id }) => differs(call_id));
+  const items = found.filter(({ call_id }) => matches(call_id));
+  await requireKnownNames(filter, queue, items.length);
+  const calls = new Set(items.map(({ call_id }) => call_id));
+  const judged = judgedItems(items, latestJudgements(judgements.filter(({ call_id }) => calls.has(call_id))));
+  const differing = new Set(items.filter(({ call_id }) => differs(call_id)).map(({ id }) => id));
   const fields = await readQueueFields(queue.id, queue.project, queue.service);
-  const { open } = findDisagreements(judgedItems(items, judgements), goldOf(feedback), fields);
+  const { open } = findDisagreements(judged, gold, fields);
   const inField = given.field === undefined ? open : open.filter(({ field }) => field === given.field);
-  const disagreements = groupBy(inField, ({ item_id }) => item_id);
-  const itemsById = new Map(differing.map((item) => [item.id, item]));
-  const all = [...disagreements].filter(([id]) => itemsById.has(id));
+  const all = [...groupBy(inField, ({ item_id }) => item_id)].filter(([id]) => differing.has(id));
   const disputed = all.slice(offset, offset + limit);
-  const page = disputed.map(([id]) => itemsById.get(id)!);
+  const ids = disputed.map(([id]) => id);
+  const read = counted ? await readItemsBy('id', ids, queue, true) : whole;
+  const itemsById = new Map(read.items.map((item) => [item.id, item]));
+  const page = ids.flatMap((id) => itemsById.get(id) ?? []);
   return {
     items: page,
-    feedback,
+    feedback: read.feedback,
     hasMore: all.length > offset + limit,
     matching: all.length,
-    settled: differing.length - all.length,
+    settled: differing.size - all.length,
     as_of: rememberItems(queue, readAtMs, page),
     filter,
     disputes: new Map(

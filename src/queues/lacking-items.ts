@@ -1,3 +1,4 @@
+import { finishedStates } from '../contract/queue-items.ts';
 import { countEach } from '../core/statistics/count-each.ts';
 import type { ItemPage, ItemPageRequest } from './item-pages.ts';
 import { byCall, judgementsOf, latestJudgements } from './judgements.ts';
@@ -12,7 +13,10 @@ export async function readLackingPage(
   queue: QueueAccess,
 ): Promise<ItemPage & { matching: number; lacking: Record<string, number>; skipped: number }> {
   const readAtMs = Date.now();
-  const { items, feedback, filter } = await matchingItems(queue, given, { include_feedback: true, include_own_state });
+  const query = { include_feedback: true, include_own_state };
+  // Finished items alone are counted.
+  const finished = { annotation_states: [...finishedStates], ...given };
+  const { items, feedback, filter } = await matchingItems(queue, finished, query);
   const fields = await readQueueFields(queue.id, queue.project, queue.service);
   const judgements = byCall(latestJudgements(judgementsOf(feedback)));
   const completed = items.filter(({ annotation_state }) => annotation_state === 'completed');

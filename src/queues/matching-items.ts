@@ -5,8 +5,11 @@ import { sortItems } from './item-order.ts';
 import { type ItemsFilter, judgementCondition, learnCaller, serviceFilter, wholeFilter } from './items-filter.ts';
 import { judgementsOf } from './judgements.ts';
 import { requireKnownNames, withWholeNames } from './known-names.ts';
+import { unfinishedOf } from './own-progress.ts';
 import type { QueueAccess } from './queue-access.ts';
+import { countItems } from './queue-summary.ts';
 import { type ItemQuery, type ItemsWithFeedback, isIgnored, readAllItems } from './read-items.ts';
+import { readCounted } from './summarized-items.ts';
 
 /** Items, and the filter that they match with the whole names of annotators. */
 interface MatchingItems extends ItemsWithFeedback {
@@ -42,6 +45,30 @@ export async function matchingItems(
   await learnCaller(filter, judgementsOf(read.feedback), queue);
   await requireKnownNames(filter, queue, read.items.length);
   return { ...read, filter };
+}
+
+/**
+ * Counts the items of a queue that match a filter, without reading them where the service counts.
+ * @param isUnfinishedOnly leaves out items that the account has completed or skipped.
+ * @throws HeddleError as {@link matchingItems} does.
+ */
+export async function countMatching(
+  queue: QueueAccess,
+  givenFilter: ItemsFilter,
+  isUnfinishedOnly = false,
+): Promise<number> {
+  const filter = await withWholeNames(givenFilter, queue);
+  const parts = { judgements: hasJudgementConditions(filter) };
+  const counted = await readCounted(queue, filter, parts, isUnfinishedOnly);
+  if (!counted) {
+    const query = isUnfinishedOnly ? { include_own_state: true, include_feedback: true } : {};
+    const all = await matchingItems(queue, filter, query);
+    return (isUnfinishedOnly ? await unfinishedOf(all, queue) : all.items).length;
+  }
+  const matches = await judgementCondition(filter, counted.judgements, queue);
+  const count = countItems(counted.items.filter(({ call_id }) => matches(call_id)));
+  await requireKnownNames(filter, queue, count);
+  return count;
 }
 
 /** Returns whether items are to be sorted by a key that no service knows. */

@@ -83,8 +83,15 @@ export const agreementOfAll = z.object({
 });
 export type AgreementOfAll = z.output<typeof agreementOfAll>;
 
-/** The members of an item that a summary needs. */
-export type SummarizedItem = Pick<QueueItem, 'id' | 'call_id' | 'call_op_name' | 'annotation_state'>;
+/** The members of an item that a summary needs, or of `count` items that share an operation, a state and all judgements. */
+export type SummarizedItem = Pick<QueueItem, 'id' | 'call_id' | 'call_op_name' | 'annotation_state'> & {
+  count?: number;
+};
+
+/** Counts items. */
+export function countItems(items: readonly SummarizedItem[]): number {
+  return items.reduce((sum, { count = 1 }) => sum + count, 0);
+}
 
 /** An item, or one judgement of it. */
 interface Entry {
@@ -254,7 +261,8 @@ function withTotal(
 
 /** Counts entries, or the different items among them. */
 function count(entries: readonly Entry[], unit: Unit): number {
-  return unit === 'judgements' ? entries.length : new Set(entries.map(({ item }) => item.id)).size;
+  const items = entries.map(({ item }) => item);
+  return countItems(unit === 'judgements' ? items : [...new Map(items.map((item) => [item.id, item])).values()]);
 }
 
 /** What is known of annotators beside their judgements. */
@@ -283,8 +291,8 @@ function annotatorTable(
     if (first !== value) disputedPlaces.add(place);
   }
   const cellsOf = (entries: readonly Entry[]): Cell[] => {
-    const shared = entries.map(placeOf).filter((place) => annotatorsOfPlaces.get(place)! > 1);
-    const disputed = shared.filter((place) => disputedPlaces.has(place));
+    const shared = entries.filter((entry) => annotatorsOfPlaces.get(placeOf(entry))! > 1);
+    const disputed = shared.filter((entry) => disputedPlaces.has(placeOf(entry)));
     const ofToday = entries.filter(({ judgement }) => dayOf(judgement!) === today);
     const annotators = new Set(entries.map(({ judgement }) => judgement!.annotator));
     const [annotator = ''] = annotators;
@@ -292,8 +300,8 @@ function annotatorTable(
       count(entries, 'judgements'),
       count(entries, 'items'),
       count(ofToday, 'items'),
-      shared.length,
-      disputed.length,
+      count(shared, 'judgements'),
+      count(disputed, 'judgements'),
       (annotators.size === 1 ? seconds.get(annotator) : undefined) ?? unknown,
     ];
   };
@@ -318,7 +326,7 @@ function fieldTables(entries: readonly Entry[], other: Dimension | undefined, pa
   if (areNumbers && values.length > maxCountedNumbers) return numberTables(entries, other, groups, part);
   if (areNumbers) values.sort((a, b) => Number(a.label) - Number(b.label));
   if (other !== undefined) return crossTable(other, 'judgements', groups, values, classOfEntry, part, areNumbers);
-  const counts = tableOf('value', ['judgements'], values, (group) => [group.length], part);
+  const counts = tableOf('value', ['judgements'], values, (group) => [count(group, 'judgements')], part);
   return [...(areNumbers ? numberTables(entries, other, groups, part) : []), ...counts];
 }
 
@@ -340,11 +348,12 @@ function numberCells(entries: readonly Entry[]): number[] {
     min = Math.min(min, numberOf(entry));
     max = Math.max(max, numberOf(entry));
   }
-  return [entries.length, meanOf(entries), min, max];
+  return [count(entries, 'judgements'), meanOf(entries), min, max];
 }
 
 function meanOf(entries: readonly Entry[]): number {
-  return rounded(entries.reduce((sum, entry) => sum + numberOf(entry), 0) / entries.length, 3);
+  const sum = entries.reduce((sum, entry) => sum + numberOf(entry) * (entry.item.count ?? 1), 0);
+  return rounded(sum / count(entries, 'judgements'), 3);
 }
 
 const numberOf = ({ judgement }: Entry): number => judgement!.value as number;
@@ -405,26 +414,36 @@ function comparedAnnotators(entries: readonly Entry[], areNamed: boolean): Compa
   const annotators = groups.slice(0, maxCompared);
   const values = new Map(entries.map(({ judgement }) => [canonicalJson(judgement!.value), judgement!.value]));
   const classes = annotators.map(
-    ({ entries: own }) => new Map(own.map(({ item, judgement }) => [item.id, canonicalJson(judgement!.value)])),
+    ({ entries: own }) => new Map(own.map(({ item, judgement }) => [item, canonicalJson(judgement!.value)])),
   );
   const pairs = annotators.flatMap(({ label: first }, a) =>
     annotators.slice(a + 1).map(({ label: second }, place): AnnotatorPair => {
       const other = classes[a + 1 + place]!;
       const shared = [...classes[a]!]
-        .filter(([id]) => other.has(id))
-        .map(([id, own]) => ({ id, classes: [own, other.get(id)!] as const }));
+        .filter(([item]) => other.has(item))
+        .flatMap(([item, own]) => repeated(item, { id: item.id, classes: [own, other.get(item)!] as const }));
       return { annotators: [String(first), String(second)], shared, values };
     }),
   );
   pairs.sort((a, b) => b.shared.length - a.shared.length);
   const compared = annotators.flatMap((group) => group.entries);
-  const entriesByItem = groupBy(compared, ({ item }) => item.id);
+  const entriesByItem = groupBy(compared, ({ item }) => item);
   return {
     pairs: pairs.filter(({ shared }) => areNamed || shared.length > 0),
     annotators: annotators.length,
-    valuesByItem: [...entriesByItem.values()].map((ofItem) => ofItem.map(({ judgement }) => judgement!.value)),
+    valuesByItem: [...entriesByItem].flatMap(([item, ofItem]) =>
+      repeated(
+        item,
+        ofItem.map(({ judgement }) => judgement!.value),
+      ),
+    ),
     notCompared: groups.length - annotators.length,
   };
+}
+
+/** Returns the same for each of the items that are alike. */
+function repeated<T>({ count = 1 }: SummarizedItem, ofEach: T): T[] {
+  return Array.from({ length: count }, () => ofEach);
 }
 
 function alphaOf(field: string, annotators: number, valuesByItem: readonly unknown[][]): AgreementOfAll {

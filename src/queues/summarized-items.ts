@@ -8,13 +8,13 @@ import { fulfillingItems } from './call-conditions.ts';
 import { type ItemsFilter, namesCaller, serviceFilter } from './items-filter.ts';
 import { goldOf, type Judgement, judgementsOf, latestJudgements, readFeedback } from './judgements.ts';
 import type { QueueAccess } from './queue-access.ts';
-import type { SummarizedItem } from './queue-summary.ts';
+import { countItems, type SummarizedItem } from './queue-summary.ts';
 import { isIgnored, readItems } from './read-items.ts';
 import { requireQueueWithStats } from './require-queue.ts';
 
 interface Summarized {
   items: SummarizedItem[];
-  /** The judgements of the items, and perhaps others, the oldest first. */
+  /** The judgements of the items, one for all that are alike, and perhaps others, the oldest first. */
   judgements: Judgement[];
   /** Gold, if it is wanted. */
   gold: Judgement[];
@@ -42,13 +42,7 @@ export async function readSummarized(
   filter: ItemsFilter,
   parts: SummarizedParts,
 ): Promise<Summarized> {
-  const { unsupportedOperations } = queue.service.facts;
-  const counted =
-    !unsupportedOperations.has('summarizeQueueItems') &&
-    (await withFallback(
-      () => readGroups(queue, filter, parts),
-      async () => void unsupportedOperations.add('summarizeQueueItems'),
-    ));
+  const counted = await readCounted(queue, filter, parts);
   if (counted) return counted;
   const feedback = parts.judgements ? await readAllFeedback(queue) : [];
   const judgements = judgementsOf(feedback);
@@ -59,16 +53,30 @@ export async function readSummarized(
   return { items, judgements, gold: goldOf(feedback), seconds: parts.times ? secondsPerItem(timed) : new Map() };
 }
 
-/** Items, and judgements, that groups may stand for; more are read in pages. */
-const maxExpanded = 2_000_000;
+/**
+ * Reads what a summary counts from a service that counts by itself. Returns undefined if it does not, if there are too many groups of
+ * equal items, or if they do not tell enough.
+ * @param isUnfinishedOnly leaves out items that the account has completed or skipped.
+ */
+export async function readCounted(
+  queue: QueueAccess,
+  filter: ItemsFilter,
+  parts: SummarizedParts,
+  isUnfinishedOnly = false,
+): Promise<Summarized | undefined> {
+  const { unsupportedOperations } = queue.service.facts;
+  if (unsupportedOperations.has('summarizeQueueItems')) return undefined;
+  return withFallback(
+    () => readGroups(queue, filter, parts, isUnfinishedOnly),
+    async () => void unsupportedOperations.add('summarizeQueueItems'),
+  );
+}
 
-const totalOf = (counts: readonly number[]): number => counts.reduce((sum, count) => sum + count, 0);
-
-/** Reads groups of equal items. Returns undefined if there are too many of them, or if they do not tell enough. */
 async function readGroups(
   queue: QueueAccess,
   filter: ItemsFilter,
   parts: SummarizedParts,
+  isUnfinishedOnly: boolean,
 ): Promise<Summarized | undefined> {
   const { id: queue_id, project: project_id, service } = queue;
   const judgement_types = parts.judgements ? [...judgementTypes] : null;
@@ -77,7 +85,7 @@ async function readGroups(
       path: { queue_id },
       body: {
         project_id,
-        filter: serviceFilter(filter),
+        filter: { ...serviceFilter(filter), ...(isUnfinishedOnly && { unfinished_by_me: true }) },
         judgement_types,
         ...(parts.gold && { gold_types: [goldFeedbackType('')] }),
         ...(parts.times && { include_times: true }),
@@ -91,21 +99,16 @@ async function readGroups(
     // Only the ids of judgements tell, which groups do not have.
     if (service.facts.userId === undefined) return undefined;
   }
-  const judged = judgements.map(({ group }) => groups[group]?.count ?? 0);
-  if (totalOf(groups.map(({ count }) => count)) > maxExpanded || totalOf(judged) > maxExpanded) return undefined;
-  const itemsOfGroups = groups.map(({ id, call_id, count, call_op_name, annotation_state }, group) =>
-    Array.from({ length: count }, (_, place): SummarizedItem => {
-      const name = `${group}/${place}`;
-      return { id: id ?? name, call_id: call_id ?? name, call_op_name, annotation_state };
-    }),
-  );
-  const items = itemsOfGroups.flat();
-  queue.progress?.({ done: items.length, unit: 'items' });
+  const items = groups.map(({ id, call_id, count, call_op_name, annotation_state }, group): SummarizedItem => {
+    const name = `(group ${group})`;
+    return { id: id ?? name, call_id: call_id ?? name, call_op_name, annotation_state, count };
+  });
+  queue.progress?.({ done: countItems(items), unit: 'items' });
   const found: Record<'judgements' | 'gold', Judgement[]> = { judgements: [], gold: [] };
   for (const { group, is_gold, field, user, creator, value, day = '' } of judgements) {
     const members = { id: '', at: day, field, value, ...annotatorOf(user, creator ?? undefined) };
     const list = is_gold ? found.gold : found.judgements;
-    for (const { call_id } of itemsOfGroups[group] ?? []) list.push({ ...members, call_id });
+    list.push({ ...members, call_id: items[group]!.call_id });
   }
   const seconds = paces.map(
     (pace) => [annotatorOf(pace.user, pace.creator ?? undefined).annotator, pace.seconds] as const,

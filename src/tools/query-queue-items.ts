@@ -1,5 +1,4 @@
 import * as z from 'zod';
-import { hasJudgementConditions } from '../contract/judgement-test.ts';
 import { queryQueueItemsRequest, queueItem, sortFields } from '../contract/queue-items.ts';
 import { shapeWithoutNull } from '../contract/shape-without-null.ts';
 import { sortKey } from '../contract/sort-keys.ts';
@@ -14,9 +13,8 @@ import {
   withExceptions,
   withReadableTimes,
 } from '../queues/item-pages.ts';
-import { emptyFilterHint, type ItemsFilter, itemsFilter, judgementCondition } from '../queues/items-filter.ts';
-import { withWholeNames } from '../queues/known-names.ts';
-import type { QueueAccess } from '../queues/queue-access.ts';
+import { emptyFilterHint, type ItemsFilter, itemsFilter } from '../queues/items-filter.ts';
+import { countMatching } from '../queues/matching-items.ts';
 import { requireQueue } from '../queues/require-queue.ts';
 import { readSummarized } from '../queues/summarized-items.ts';
 import { cell } from '../text/compact-table.ts';
@@ -164,16 +162,9 @@ type ItemsAccess = Parameters<typeof readItemPage>[1];
  */
 async function emptyPage({ filter = {}, offset = 0 }: Arguments, queue: ItemsAccess): Promise<ItemPage> {
   await requireQueue(queue.id, queue.project, queue.service);
-  const matching = offset > 0 ? await countMatching(filter, queue) : 0;
+  const matching = offset > 0 ? await countMatching(queue, filter) : 0;
   const hint = matching === 0 ? ((await hintForUser(filter, queue)) ?? emptyFilterHint(filter)) : undefined;
   return { ...itemPage({ items: [] }, offset, false), matching, ...(hint !== undefined && { hint }) };
-}
-
-async function countMatching(given: ItemsFilter, queue: QueueAccess): Promise<number> {
-  const filter = await withWholeNames(given, queue);
-  const { items, judgements } = await readSummarized(queue, filter, { judgements: hasJudgementConditions(filter) });
-  const matches = await judgementCondition(filter, judgements, queue);
-  return items.filter(({ call_id }) => matches(call_id)).length;
 }
 
 /** Says under which name the user's own judgements match, where `me`, this client, has none that do. */

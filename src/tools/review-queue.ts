@@ -15,9 +15,9 @@ import {
 import { itemsFilter, namesCaller } from '../queues/items-filter.ts';
 import { readFeedbackOnCalls } from '../queues/judgements.ts';
 import { readLackingPage } from '../queues/lacking-items.ts';
-import { matchingItems } from '../queues/matching-items.ts';
+import { countMatching } from '../queues/matching-items.ts';
 import { ownFeedback, ownFeedbackIn } from '../queues/own-feedback.ts';
-import { itemCounts, ownStateOf, unfinishedOf } from '../queues/own-progress.ts';
+import { itemCounts, ownStateOf } from '../queues/own-progress.ts';
 import type { QueueAccess } from '../queues/queue-access.ts';
 import { fieldSummaries, readFieldsOfQueues, renderFields, rulesOf, summarizeField } from '../queues/queue-fields.ts';
 import { queueForCommand, requireQueueWithStats } from '../queues/require-queue.ts';
@@ -244,9 +244,7 @@ async function countReviewed(
 ): Promise<{ matching: number; settled?: number }> {
   if (disagreement) return readDisputedPage({ ...query, limit: 1 }, queue);
   if (lacks_value) return readLackingPage({ ...query, limit: 1 }, queue);
-  const { filter = {}, isUnfinishedOnly = false, include_own_state } = query;
-  const all = await matchingItems(queue, filter, { include_own_state, include_feedback: isUnfinishedOnly });
-  return { matching: (isUnfinishedOnly ? await unfinishedOf(all, queue) : all.items).length };
+  return { matching: await countMatching(queue, query.filter ?? {}, query.isUnfinishedOnly) };
 }
 
 /** Time in which an import is sure to have stored its items. */

@@ -14,6 +14,7 @@ import {
   agreementOfAll,
   agreementOfTwo,
   compareAnnotators,
+  countItems,
   dimensions,
   type JudgedItem,
   judgedItems,
@@ -123,12 +124,14 @@ Example: {"queue_id":"support-triage","by":["operation","state"]}`,
         ? undefined
         : findDisagreements(judged, read.gold, await readQueueFields(queue_id, queue.project, context.service));
     return {
-      total_items: items.length,
+      total_items: countItems(items),
       ...(wantsJudgements && {
-        total_judgements: counted.length,
-        unjudged_items: (isOfSeveral || filter.value !== undefined ? items : found).filter(
-          ({ call_id }) => !judgedCalls.has(call_id),
-        ).length,
+        total_judgements: countItems(counted.map(({ item }) => item)),
+        unjudged_items: countItems(
+          (isOfSeveral || filter.value !== undefined ? items : found).filter(
+            ({ call_id }) => !judgedCalls.has(call_id),
+          ),
+        ),
       }),
       tables,
       ...(compares &&

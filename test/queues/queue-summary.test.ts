@@ -44,6 +44,42 @@ const summaryTables = (
 const compareAnnotators = (items: SummarizedItem[], judgements: Judgement[], part: SummaryPart = firstPart) =>
   compareJudged(judgedItems(items, judgements), part, true);
 
+describe('items that are alike', () => {
+  it('count as often as there are in every table, and in the agreement of two and of three annotators', () => {
+    const counts = [3, 1, 2];
+    const states = ['completed', 'completed', 'unstarted'];
+    const alike = itemsOf(3, (index) => ({ count: counts[index]!, annotation_state: states[index]! }));
+    const given = (place: (call: number) => number[]) => [
+      ...[0, 1].flatMap((call) => place(call).flatMap((at) => [judge('a', at, call), judge('b', at, 2 * call)])),
+      ...place(0).map((at) => judge('c', at, 5)),
+    ];
+    const single = itemsOf(6, (index) => ({ annotation_state: index < 4 ? 'completed' : 'unstarted' }));
+    const [ofAlike, ofSingle] = [given((call) => [call]), given((call) => (call === 0 ? [0, 1, 2] : [3]))];
+    const pairs: Dimension[][] = [
+      ['state'],
+      ['operation', 'state'],
+      ['annotator'],
+      ['field'],
+      ['field', 'annotator'],
+      ['day'],
+    ];
+    for (const by of pairs) expect(summaryTables(by, alike, ofAlike)).toEqual(summaryTables(by, single, ofSingle));
+    expect(summaryTables(['state'], alike, [])).toEqual([
+      {
+        columns: ['state', 'items'],
+        rows: [
+          ['unstarted', 2],
+          ['completed', 4],
+        ],
+      },
+    ]);
+    const compared = compareJudged(judgedItems(alike, ofAlike), firstPart, false);
+    expect(compared).toEqual(compareJudged(judgedItems(single, ofSingle), firstPart, false));
+    expect(compared.agreement.map(({ items }) => items)).toEqual([4, 3, 3]);
+    expect(compared.alpha.map(({ items }) => items)).toEqual([4]);
+  });
+});
+
 describe('summaryTables', () => {
   it('shows of each annotator today, the judgements that another one shares, those in dispute, and the seconds per item', () => {
     const judgements = [

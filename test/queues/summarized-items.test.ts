@@ -5,7 +5,13 @@ import { createClient } from '../../src/library.ts';
 import { findDisagreements } from '../../src/queues/disagreements.ts';
 import { itemsFilter, judgementCondition } from '../../src/queues/items-filter.ts';
 import { latestJudgements } from '../../src/queues/judgements.ts';
-import { compareAnnotators, dimensions, judgedItems, summaryTables } from '../../src/queues/queue-summary.ts';
+import {
+  compareAnnotators,
+  countItems,
+  dimensions,
+  judgedItems,
+  summaryTables,
+} from '../../src/queues/queue-summary.ts';
 import { readSummarized } from '../../src/queues/summarized-items.ts';
 import { caseCount } from '../support/cases.ts';
 import { projectId, startServiceWithCalls } from '../support/service-with-calls.ts';
@@ -47,7 +53,7 @@ function summariesOf(id: string, filter: object) {
       const all = { limit: 100, offset: 0 };
       const pairs = dimensions.flatMap((first) => dimensions.map((second) => [...new Set([first, second])]));
       return {
-        items: items.length,
+        items: countItems(items),
         tables: pairs.map((by) => summaryTables(by, items, judged, all, { today: '2026-01-01', seconds })),
         comparison: compareAnnotators(judged, all, true),
         disagreements: findDisagreements(judged, gold, [])
