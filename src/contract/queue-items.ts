@@ -164,10 +164,8 @@ export const queueItemEndpoints = {
         .max(10)
         .nullish()
         .describe('As judgement_types, for feedback that settles disputes; it comes with is_gold.'),
-      include_times: z
-        .boolean()
-        .optional()
-        .describe('Add the day of each judgement, in UTC, and how long annotators take for an item of the queue.'),
+      include_days: z.boolean().optional().describe('Add the day of each judgement, in UTC.'),
+      include_paces: z.boolean().optional().describe('Add how long annotators take for an item of the queue.'),
     }),
     response: z.looseObject({
       groups: z.array(itemGroup).optional(),

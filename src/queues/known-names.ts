@@ -7,7 +7,7 @@ import { type ItemsFilter, isByNamed } from './items-filter.ts';
 import type { Judgement } from './judgements.ts';
 import type { QueueAccess } from './queue-access.ts';
 import { readQueueFields, renderTypes } from './queue-fields.ts';
-import { itemsNamed, readItems } from './read-items.ts';
+import { type ItemQuery, isIgnored, itemsNamed, readItems } from './read-items.ts';
 import { annotatorMeant, annotatorsHint } from './require-annotators.ts';
 import { requireField } from './require-field.ts';
 import { requireQueue } from './require-queue.ts';
@@ -32,7 +32,8 @@ export async function requireKnownNames(filter: ItemsFilter, queue: QueueAccess,
   if (matching < new Set(filter.ids).size) await requireKnownIds(filter.ids!, queue);
   if (matching > 0) return;
   await requireOwnMembers(filter, queue);
-  const { call_op_name, judged_by, field } = filter;
+  const { call_op_name, field } = filter;
+  const judged_by = meansCaller(filter.judged_by) ? undefined : filter.judged_by;
   if ((call_op_name ?? judged_by ?? field) === undefined) return;
   const { items, judgements } = await readSummarized(queue, {}, { judgements: (judged_by ?? field) !== undefined });
   if (items.length === 0) await requireQueue(queue.id, queue.project, queue.service);
@@ -47,8 +48,8 @@ export async function requireKnownNames(filter: ItemsFilter, queue: QueueAccess,
     await requireField(field, judgements, queue);
     await requireFittingValue(field, filter.value, judgements, queue);
   }
-  if (judged_by === undefined || meansCaller(judged_by)) return;
-  if (!judgements.some(isByNamed({ judged_by }, queue))) throw unknownAnnotator(judged_by, judgements, queue);
+  if (judged_by !== undefined && !judgements.some(isByNamed({ judged_by }, queue)))
+    throw unknownAnnotator(judged_by, judgements, queue);
 }
 
 /**
@@ -129,6 +130,10 @@ function unknownAnnotator(name: string, judgements: readonly Judgement[], { id }
 export async function withWholeNames(filter: ItemsFilter, queue: QueueAccess): Promise<ItemsFilter> {
   const { judged_by: name } = filter;
   if (name === undefined || name.endsWith('*') || meansCaller(name)) return filter;
+  const named: ItemQuery = { filter: { judged_by: name }, limit: 1 };
+  // A whole name needs no other, and one item tells it sooner than the names of all annotators.
+  const found = isIgnored(named, queue) ? [] : (await readItems(queue, named)).items;
+  if (found.length > 0 && !isIgnored(named, queue)) return filter;
   const { items, judgements } = await readSummarized(queue, {}, { judgements: true });
   if (items.length === 0) return filter;
   const alternative = `, or ${JSON.stringify(`${shortName(name)}*`)} for all of them`;

@@ -18,7 +18,7 @@ interface Summarized {
   judgements: Judgement[];
   /** Gold, if it is wanted. */
   gold: Judgement[];
-  /** The seconds that each annotator takes for an item, if times are wanted. */
+  /** The seconds that each annotator takes for an item, if they are wanted. */
   seconds: ReadonlyMap<string, number>;
 }
 
@@ -28,8 +28,10 @@ export interface SummarizedParts {
   gold?: boolean;
   /** The name of the account, which tells the caller's judgements. */
   account?: boolean;
-  /** When judgements were given, at least on which day. */
-  times?: boolean;
+  /** The day of each judgement. */
+  days?: boolean;
+  /** How long annotators take for an item. */
+  paces?: boolean;
 }
 
 /**
@@ -50,7 +52,7 @@ export async function readSummarized(
   const timed = latestJudgements(judgements).map(({ annotator, call_id, at }) => {
     return { by: annotator, item: call_id, atMs: Date.parse(at) };
   });
-  return { items, judgements, gold: goldOf(feedback), seconds: parts.times ? secondsPerItem(timed) : new Map() };
+  return { items, judgements, gold: goldOf(feedback), seconds: parts.paces ? secondsPerItem(timed) : new Map() };
 }
 
 /**
@@ -88,7 +90,8 @@ async function readGroups(
         filter: { ...serviceFilter(filter), ...(isUnfinishedOnly && { unfinished_by_me: true }) },
         judgement_types,
         ...(parts.gold && { gold_types: [goldFeedbackType('')] }),
-        ...(parts.times && { include_times: true }),
+        ...(parts.days && { include_days: true }),
+        ...(parts.paces && { include_paces: true }),
       },
     })
     .catch(whereTooLarge);

@@ -81,12 +81,14 @@ Example: {"queue_id":"support-triage","by":["operation","state"]}`,
     const { annotators, disagreements } = query;
     const compares = by.includes('field') || annotators !== undefined || disagreements !== undefined;
     const wantsJudgements = compares || by.includes('annotator') || by.includes('day');
+    const isByAnnotator = by.length === 1 && by[0] === 'annotator';
     const namesMe = annotators?.some(meansCaller) ?? false;
     const read = await readSummarized(queue, filter, {
       judgements: wantsJudgements || hasJudgementConditions(filter),
       gold: disagreements !== undefined,
       account: namesMe,
-      times: by.includes('annotator') || by.includes('day'),
+      days: isByAnnotator || by.includes('day'),
+      paces: isByAnnotator,
     });
     const { items: found, judgements } = read;
     if (found.length === 0) await requireQueue(queue_id, queue.project, context.service);

@@ -43,7 +43,7 @@ function summariesOf(id: string, filter: object) {
     clients.map(async (client) => {
       const queue = { id, project: projectId, service: client, signal: new AbortController().signal };
       const condition = itemsFilter.parse(filter);
-      const parts = { judgements: true, gold: true, times: true };
+      const parts = { judgements: true, gold: true, days: true, paces: true };
       const { items: found, judgements, gold, seconds } = await readSummarized(queue, condition, parts);
       const matches = await judgementCondition(condition, judgements, queue);
       const items = found.filter(({ call_id }) => matches(call_id));

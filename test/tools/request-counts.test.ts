@@ -137,7 +137,7 @@ describe.each(services)('requests to $name', (service) => {
 });
 
 describe('query_queue_items at a service that counts', () => {
-  it('finds nothing by this client, by a field or past the end with 7, 5 and 3 requests, and lists no judgements', async () => {
+  it('finds nothing by this client, by a field or past the end with 6, 5 and 3 requests, and lists no judgements', async () => {
     const [service] = services;
     const { queue_id, ids } = await createQueue(service!, bulkCalls(50));
     const asUser = await connect(service!);
@@ -155,7 +155,7 @@ describe('query_queue_items at a service that counts', () => {
     const underName = 'Here, me is this client; the user\'s own judgements are under judged_by "ada".';
     const whoJudged = 'Call summarize_queue by annotator and field to see who judged what.';
     expect(found).toEqual([
-      { none: [], hint: underName, matching: 0, requests: 7 },
+      { none: [], hint: underName, matching: 0, requests: 6 },
       { none: [], hint: whoJudged, matching: 0, requests: 5 },
       { none: [], hint: undefined, matching: 50, requests: 3 },
     ]);

@@ -4,7 +4,6 @@ import { annotationStates, finishedStates } from '../../contract/queue-items.ts'
 import { medianSeconds } from '../../core/statistics/pace.ts';
 import { withoutZone } from '../../core/timestamps.ts';
 import type { RequestBudget } from '../request-budget.ts';
-import { deletedCallIds } from '../storage/call-events.ts';
 import type { Database, Transaction } from '../storage/database.ts';
 import type { Tables } from '../storage/database-tables.ts';
 import { isPostgres } from '../storage/in-chunks.ts';
@@ -68,7 +67,7 @@ async function countGroups(
 ): Promise<ItemGroup[]> {
   const keyOf = ({ call_op_name, annotation_state }: Pick<ItemGroup, 'call_op_name' | 'annotation_state'>) =>
     `${annotation_state} ${call_op_name}`;
-  const exclusion = exclusionIn(conditions, target.project_id);
+  const exclusion = exclusionIn(conditions);
   if (exclusion) {
     const all = await countGroups(transaction, target, exclusion.all);
     if (all.length > maxListed) return all;
@@ -130,18 +129,12 @@ function isFinished({ annotation_state }: Pick<ItemGroup, 'annotation_state'>): 
 }
 
 /** Returns, for conditions that exclude some calls, those without the exclusion, and those of the items that it excludes. */
-function exclusionIn(conditions: ItemSelection, project_id: string) {
-  const { filter, calls } = conditions;
-  const exclusion = calls.find(({ isWanted }) => !isWanted);
-  if (!exclusion && filter.has_error !== false) return undefined;
-  // A call that was deleted has neither failed nor not.
-  const ids =
-    exclusion?.ids ??
-    sql`(select id from calls where project_id = ${project_id} and exception is not null
-      union all select id from ${deletedCallIds(project_id)} as deleted)`;
-  const others = calls.filter((list) => list !== exclusion);
-  const all = { ...conditions, filter: exclusion ? filter : { ...filter, has_error: null }, calls: others };
-  return { all, excluded: { ...all, calls: [...others, { isWanted: true, ids }] } };
+function exclusionIn(conditions: ItemSelection) {
+  const exclusion = conditions.calls.find(({ isWanted }) => !isWanted);
+  if (!exclusion) return undefined;
+  const others = conditions.calls.filter((list) => list !== exclusion);
+  const excluded = [...others, { ...exclusion, isWanted: true }];
+  return { all: { ...conditions, calls: others }, excluded: { ...conditions, calls: excluded } };
 }
 
 async function groupByJudgements(database: Database, input: SummaryInput): Promise<Summary> {
@@ -155,8 +148,8 @@ async function groupByJudgements(database: Database, input: SummaryInput): Promi
     withValues: true,
     goldTypes: body.gold_types ?? [],
   };
-  const annotators: Annotators | undefined = body.include_times ? new Map() : undefined;
-  const compare = comparison(body.include_times === true);
+  const annotators: Annotators | undefined = body.include_paces ? new Map() : undefined;
+  const compare = comparison(body.include_days === true);
   const groups: ItemGroup[] = [];
   const places = new Map<string, number>();
   const operations = new Map<string, number>();
@@ -200,7 +193,8 @@ async function groupByJudgements(database: Database, input: SummaryInput): Promi
     }
     return true;
   };
-  const firstKeys = readAlikeItems(database, ofQueue, { conditions, budget, annotators, alike });
+  const withDays = body.include_days === true;
+  const firstKeys = readAlikeItems(database, ofQueue, { conditions, budget, withDays, annotators, alike });
   // PostgreSQL counts all items while it reads the judged ones.
   const [isListed, all] = await Promise.all([
     addJudged(readJudgedCalls(database, ofQueue, budget, firstKeys)),
@@ -233,7 +227,7 @@ async function groupByJudgements(database: Database, input: SummaryInput): Promi
         creator,
         ...(isGold && { is_gold: true }),
         ...(value !== undefined && { value: JSON.parse(value) }),
-        ...(body.include_times && { day: dayOf(at) }),
+        ...(body.include_days && { day: dayOf(at) }),
       };
     }),
     ...(annotators && { paces: [...annotators.values()].flatMap(paceOf) }),
@@ -249,6 +243,7 @@ type Annotators = Map<string, { user: string; creator: string | null; times: num
 interface AlikeContext {
   conditions: ItemSelection;
   budget: RequestBudget;
+  withDays: boolean;
   /** Receives the annotators of all calls, if they are wanted. */
   annotators: Annotators | undefined;
   /** Receives the items, by the first of their calls. */
@@ -259,7 +254,7 @@ interface AlikeContext {
 async function* readAlikeItems(
   database: Database,
   ofQueue: JudgementsOfQueue,
-  { conditions, budget, annotators, alike }: AlikeContext,
+  { conditions, budget, withDays, annotators, alike }: AlikeContext,
 ): AsyncGenerator<DatedKey[]> {
   const read = async ({ transaction, feedback, calls }: FeedbackPart) => {
     const items = await selectItems(transaction, ofQueue, conditions, itemsOf(transaction, ofQueue, calls))
@@ -270,7 +265,7 @@ async function* readAlikeItems(
     const times = annotators ? await readTimes(feedback.where(beginsWith(ofQueue.types)), transaction) : [];
     return { items, firstCalls: items.map(({ first }) => first), times };
   };
-  const parts = readAlikeCalls(database, ofQueue, { withDays: annotators !== undefined, budget, read });
+  const parts = readAlikeCalls(database, ofQueue, { withDays, budget, read });
   for await (const { items, keys, times } of parts) {
     for (const { first, ids, ...kind } of items) alike.set(first, { ...kind, ids: ids.split(' ') });
     for (const { user, creator, times: joined } of times) {

@@ -291,6 +291,7 @@ function toItem(row: Tables['queue_items'], position: number | null = null): Que
   // Changes the row: copying the rows of a large page would take longer than to read them.
   return Object.assign(row, {
     latency: undefined,
+    failed: undefined,
     annotator_user_id: row.annotator_user_id ?? '',
     call_started_at: withoutZone(shortTimestamp(row.call_started_at)),
     call_ended_at: row.call_ended_at && withoutZone(shortTimestamp(row.call_ended_at)),

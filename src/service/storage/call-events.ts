@@ -10,7 +10,7 @@ import { newIds } from './ids.ts';
 import { deleteByIds, inChunks, selectByIds, selectInProject } from './in-chunks.ts';
 import { insertRows } from './insert-rows.ts';
 import { memoryBytesOf } from './memory-bytes.ts';
-import { copyToItems } from './queue-rows.ts';
+import { copyToItems, forgetCalls } from './queue-rows.ts';
 
 type IdentifiedStart = StartedCall & { id: string; trace_id: string };
 /** An end of a call, its name, or both. It waits in `early_call_ends` for the start of the call. */
@@ -246,6 +246,7 @@ export async function deleteCallTrees(
   const rows = [...deleted].map((id) => ({ project_id, id }));
   await insertRows(transaction, 'deleted_calls', rows, ['project_id', 'id']);
   await deleteByIds(transaction, 'calls', project_id, [...deleted]);
+  await forgetCalls(transaction, project_id, [...deleted]);
   return deleted.size;
 }
 

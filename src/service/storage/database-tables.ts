@@ -16,6 +16,7 @@ const kind: Column<'object' | 'op'> = { type: 'text', isRequired: true };
 const annotatorKind: Column<AnnotatorKind> = { type: 'text', isRequired: true };
 const integer: Column<number> = { type: 'integer', isRequired: true };
 const double: Column<number> = { type: 'double precision', isRequired: true };
+const optionalInteger: Column<number | null> = { type: 'integer', isRequired: false };
 const optionalDouble: Column<number | null> = { type: 'double precision', isRequired: false };
 const bytes: Column<Uint8Array> = { type: 'bytes', isRequired: true };
 
@@ -53,7 +54,7 @@ const itemSortColumns = ['call_started_at', 'call_op_name', 'created_at', 'updat
 function itemIndex(sortColumn: string): string {
   const others = itemSortColumns.filter((other) => other !== sortColumn).join(', ');
   // Covers the order, the tie-break, the filters and the other sort keys, so that only the rows of the page itself are read.
-  return `(project_id, queue_id, ${sortColumn}, id, annotation_state, added_by, ${others}) where deleted_at is null`;
+  return `(project_id, queue_id, ${sortColumn}, id, annotation_state, added_by, failed, ${others}) where deleted_at is null`;
 }
 
 /** All tables, in an order in which they can be created. Times are UTC text with milliseconds, those of calls with microseconds, structured values JSON. */
@@ -112,6 +113,8 @@ export const tables = {
       call_ended_at: optionalText,
       /** The milliseconds that the call took; -1 until it has ended. */
       latency: double,
+      /** 1 if the call failed, 0 if not; null once the call was deleted. */
+      failed: optionalInteger,
       call_op_name: text,
       call_trace_id: text,
       display_fields: text,
@@ -132,6 +135,7 @@ export const tables = {
         ...Object.fromEntries(itemSortColumns.map((column) => [`queue_items_by_${column}`, itemIndex(column)])),
         queue_items_by_trace: '(project_id, queue_id, call_trace_id)',
         queue_items_running: '(project_id, call_id) where call_ended_at is null',
+        queue_items_failed: '(project_id, queue_id, call_id, id) where deleted_at is null and failed = 1',
         // Has only the items that have progress of annotators, whose finished ones are counted.
         queue_items_annotated:
           '(project_id, queue_id, annotator_user_id, id, annotation_state) where deleted_at is null and annotator_user_id is not null',

@@ -1,4 +1,4 @@
-import type { ExpressionBuilder } from 'kysely';
+import { type ExpressionBuilder, sql } from 'kysely';
 import { finishedStates } from '../../contract/queue-items.ts';
 import type { Queue } from '../../contract/queues.ts';
 import { millisecondsBetween } from './call-rows.ts';
@@ -57,6 +57,7 @@ export const copiedColumns = [
   'trace_id as call_trace_id',
   'started_at as call_started_at',
   'ended_at as call_ended_at',
+  sql<number>`case when exception is null then 0 else 1 end`.as('failed'),
 ] as const;
 
 type CallTimes = Pick<Tables['queue_items'], 'call_started_at' | 'call_ended_at'>;
@@ -87,6 +88,20 @@ export async function copyToItems(
     const copy = { ...call, latency: itemLatency(call) };
     await transaction.updateTable('queue_items').set(copy).where('id', '=', id).execute();
   }
+}
+
+/** Notes on items that their calls were deleted, in a write transaction. Such a call neither failed nor did not. */
+export async function forgetCalls(transaction: Transaction, project_id: string, call_ids: string[]): Promise<void> {
+  await inChunks(call_ids, (ids) =>
+    transaction
+      .updateTable('queue_items')
+      .set({ failed: null })
+      .where('project_id', '=', project_id)
+      // With the queues, an index finds the calls.
+      .where('queue_id', 'in', selectInProject(transaction, 'queues', project_id).select('id'))
+      .where('call_id', 'in', ids)
+      .execute(),
+  );
 }
 
 /** Returns the condition that an annotator has completed or skipped an item, or that it was imported in such a state. */

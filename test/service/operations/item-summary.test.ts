@@ -219,7 +219,7 @@ describe('POST /annotation_queues/{queue_id}/items/summary', () => {
         `update feedback set created_at = '2026-01-02T12:00:${second}.000Z'
         where queue_id = '${queue}' and weave_ref like '%/call-${[0, 2, 4, 5][call]}'`,
       );
-    const request = { judgement_types: ['judged.'], gold_types: ['gold.'], include_times: true };
+    const request = { judgement_types: ['judged.'], gold_types: ['gold.'], include_days: true, include_paces: true };
     const { judgements, paces } = await summary(queue, { ...request, filter: { call_ids: ['call-2'] } });
     expect(paces).toEqual([{ user: 'ada', creator: null, seconds: 15 }]);
     expect(judgements).toEqual([

@@ -268,7 +268,7 @@ describe('queryQueueItems', () => {
     expect(body).not.toHaveProperty('conditions_applied');
   });
 
-  it('finds and sorts items by the latency of calls that ended after they were added', async () => {
+  it('finds and sorts items by the latency, and finds those by the failure, of calls that ended after they were added', async () => {
     const project_id = 'p/running';
     const started_at = '2026-01-01T00:00:00Z';
     const start = (id: string) => ({
@@ -315,10 +315,18 @@ describe('queryQueueItems', () => {
     expect(await items(queue.id, { sort_by })).toEqual(ended);
     expect(await items(queue.id, { sort_by, filter: { latency_above: 0.2 } })).toEqual(ended.slice(0, 2));
     expect(await items(queue.id, { filter: { latency_above: 0.25 } })).toEqual(ended.slice(0, 1));
+    expect(await items(queue.id, { filter: { has_error: true } })).toEqual([]);
+    await send('/call/end', { end: { ...end('running', '2026-01-01T00:00:01Z'), exception: 'Boom' } });
+    const failed = [['running', '2026-01-01T00:00:01.000']];
+    expect(await items(queue.id, { filter: { has_error: true } })).toEqual(failed);
+    expect(await items(queue.id, { sort_by, filter: { has_error: false } })).toEqual([ended[0], ended[1], ended[3]]);
+    await send('/calls/delete', { project_id, call_ids: ['running', 'backwards'] });
+    expect(await items(queue.id, { filter: { has_error: true } })).toEqual([]);
+    expect(await items(queue.id, { sort_by, filter: { has_error: false } })).toEqual(ended.slice(0, 2));
     // A line that does not say when the call ended.
-    const lines = ['slow', 'running', 'quick'].map((call_id) => JSON.stringify(line(call_id)));
+    const lines = ['slow', 'quick'].map((call_id) => JSON.stringify(line(call_id)));
     await withStore(service.data, (store) => store.importItems(lines, { projectId: project_id, queueId: 'imported' }));
-    expect(await items('imported', { sort_by })).toEqual(ended.slice(0, 3));
+    expect(await items('imported', { sort_by })).toEqual(ended.slice(0, 2));
   });
 
   it("returns the caller's own states, and only items that the caller has not finished", async () => {
