@@ -57,7 +57,7 @@ export const claimQueueItems: OperationHandler<'claimQueueItems'> = async (
     const kept = body.prolong ? held.map(({ item_id }) => item_id) : [];
     if (body.prolong) {
       const ended = own.filter((claim) => !isLive(claim)).map(({ item_id }) => item_id);
-      const wanted = await findWanted(transaction, ended, claimant, { ...conditions, filter: {}, calls: [] });
+      const wanted = await findWanted(transaction, ended, claimant, { ...conditions, filter: {}, lists: [] });
       kept.push(...wanted.slice(0, maxHeld - held.length));
     }
     const missing = Math.min(body.n - kept.length, maxHeld - Math.max(held.length, kept.length));
@@ -67,7 +67,7 @@ export const claimQueueItems: OperationHandler<'claimQueueItems'> = async (
     await holdItems(transaction, ids, held_until, claimant);
     const free_at = found.length < missing ? await firstEnd(transaction, claimant) : undefined;
     const query = { project_id: body.project_id, sort_by: sortKeysOf(body) };
-    const selection = { ...conditions, filter: { ids }, calls: [] };
+    const selection = { ...conditions, filter: { ids }, lists: [] };
     const { items } = ids.length > 0 ? await findItemPage(transaction, queue, query, selection, budget) : { items: [] };
     return { items, held_until, ...(released !== undefined && { released }), ...(free_at != null && { free_at }) };
   });

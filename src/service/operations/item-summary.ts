@@ -130,11 +130,11 @@ function isFinished({ annotation_state }: Pick<ItemGroup, 'annotation_state'>): 
 
 /** Returns, for conditions that exclude some calls, those without the exclusion, and those of the items that it excludes. */
 function exclusionIn(conditions: ItemSelection) {
-  const exclusion = conditions.calls.find(({ isWanted }) => !isWanted);
+  const exclusion = conditions.lists.find(({ isWanted }) => !isWanted);
   if (!exclusion) return undefined;
-  const others = conditions.calls.filter((list) => list !== exclusion);
+  const others = conditions.lists.filter((list) => list !== exclusion);
   const excluded = [...others, { ...exclusion, isWanted: true }];
-  return { all: { ...conditions, calls: others }, excluded: { ...conditions, calls: excluded } };
+  return { all: { ...conditions, lists: others }, excluded: { ...conditions, lists: excluded } };
 }
 
 async function groupByJudgements(database: Database, input: SummaryInput): Promise<Summary> {

@@ -27,8 +27,8 @@ export interface ItemSelection {
   filter: Filter;
   account: string;
   database: Database;
-  /** Calls to which the items must belong, or must not, as SQL of their ids, with their number if it is known. */
-  calls: { isWanted: boolean; ids: RawBuilder<unknown>; count?: number }[];
+  /** Calls or items of which the items must be, or must not, as SQL of the ids in a column, with their number. */
+  lists: { isWanted: boolean; column: 'call_id' | 'id'; ids: RawBuilder<unknown>; count: number }[];
   /** Tells whether a call fulfils the conditions on judgements, if these are left to whoever reads the judgements anyway. */
   passes?: JudgementsTest;
 }
@@ -61,7 +61,7 @@ export async function conditionsFor(
   queue: QueueKey,
   { filter, account, budget, judgement_types }: FilterRequest,
 ): Promise<ItemSelection> {
-  const conditions: ItemSelection = { filter: filter ?? {}, account, database, calls: [] };
+  const conditions: ItemSelection = { filter: filter ?? {}, account, database, lists: [] };
   const { text } = conditions.filter;
   if (hasJudgementConditions(conditions.filter)) {
     // A text is searched only in calls that pass.
@@ -71,7 +71,8 @@ export async function conditionsFor(
   }
   if (text != null) {
     const ids = await callsWithText(text, conditions, queue, budget);
-    conditions.calls.push({ isWanted: true, ids: database.textsOf(JSON.stringify(ids)), count: ids.length });
+    const list = { column: 'call_id', ids: database.textsOf(JSON.stringify(ids)), count: ids.length } as const;
+    conditions.lists.push({ isWanted: true, ...list });
   }
   return conditions;
 }
@@ -98,7 +99,7 @@ function testOf({ filter, account }: ItemSelection, budget: RequestBudget): Judg
 }
 
 async function addJudgedCalls(conditions: ItemSelection, queue: QueueKey, budget: RequestBudget): Promise<void> {
-  const { filter, account, database, calls } = conditions;
+  const { filter, account, database, lists } = conditions;
   const { field, value, disagreement, unjudged_by_me } = filter;
   // All that the conditions do not look at is left unread.
   const wanted = {
@@ -122,7 +123,26 @@ async function addJudgedCalls(conditions: ItemSelection, queue: QueueKey, budget
       ids.push(...calls);
     }
   }
-  calls.push({ isWanted, ids: database.textsOf(JSON.stringify(ids)), count: ids.length });
+  const list = database.textsOf(JSON.stringify(ids));
+  const count = ids.length;
+  if (isWanted) {
+    lists.push({ isWanted, column: 'call_id', ids: list, count });
+    return;
+  }
+  // The indexes of orders have the ids of items, but not of calls, for which each item would be read.
+  const [found] = await database.read((transaction) =>
+    selectItems(transaction, queue)
+      .where(sql<boolean>`call_id in ${list}`)
+      .select(jsonOf('id', transaction).as('ids'))
+      .execute(),
+  );
+  lists.push({ isWanted, column: 'id', ids: database.textsOf(found?.ids ?? '[]'), count });
+}
+
+/** Returns SQL of the JSON list of a column's texts. */
+function jsonOf(column: string, transaction: Transaction): RawBuilder<string | null> {
+  const texts = sql.ref(column);
+  return isPostgres(transaction) ? sql`json_agg(${texts})::text` : sql`json_group_array(${texts})`;
 }
 
 /** Finds the calls that were judged alike, and yields the keys of the feedback on the first of each; `alike` receives them by it. */
@@ -133,18 +153,15 @@ async function* readFirstKeys(
   alike: Map<string, string[]>,
 ) {
   const read = async ({ transaction, calls }: FeedbackPart) => {
-    const ids = isPostgres(transaction)
-      ? sql<string>`json_agg(judged_call)::text`
-      : sql<string>`json_group_array(judged_call)`;
     const found = await transaction
       .selectFrom(calls)
-      .select(({ fn }) => [fn.min('judged_call').as('first'), ids.as('ids')])
+      .select(({ fn }) => [fn.min('judged_call').as('first'), jsonOf('judged_call', transaction).as('ids')])
       .groupBy('judgements')
       .execute();
     return { found, firstCalls: found.map(({ first }) => first) };
   };
   for await (const { found, keys } of readAlikeCalls(database, ofQueue, { withDays: false, budget, read })) {
-    for (const { first, ids } of found) alike.set(first, JSON.parse(ids));
+    for (const { first, ids } of found) alike.set(first, JSON.parse(ids!));
     yield keys;
   }
 }
@@ -221,14 +238,16 @@ export function selectItems(
     .where('queue_id', '=', queue_id)
     .where('deleted_at', 'is', null);
   if (!conditions) return items;
-  const { filter, account, database, calls } = conditions;
+  const { filter, account, database, lists } = conditions;
   for (const column of commonColumns) {
     const value = filter[column];
     if (value != null) items = items.where(column, '=', value);
   }
   // PostgreSQL would join the list with the items that are looked up, and search it again for each. It joins no condition inside a function.
-  const isIn = (list: RawBuilder<unknown>) =>
-    from ? sql<boolean>`coalesce(call_id in ${list}, false)` : sql<boolean>`call_id in ${list}`;
+  const isIn = (list: RawBuilder<unknown>, column: 'call_id' | 'id' = 'call_id') => {
+    const isInList = sql<boolean>`${sql.ref(`queue_items.${column}`)} in ${list}`;
+    return from ? sql<boolean>`coalesce(${isInList}, false)` : isInList;
+  };
   const { annotation_states, ids, call_ids, has_error, started_after, started_before, latency_above } = filter;
   if (annotation_states?.length) items = items.where('annotation_state', 'in', [...new Set(annotation_states)]);
   if (ids?.length) {
@@ -251,21 +270,21 @@ export function selectItems(
   if (latency_above != null) items = items.where(withoutIndex('latency'), '>', latency_above * 1000);
   // An index has only those that failed; a parameter would hide that from the planner.
   if (has_error != null) items = items.where('failed', '=', sql.lit(has_error ? 1 : 0));
-  for (const { isWanted, ids } of calls)
-    items = items.where(isWanted ? isIn(ids) : sql<boolean>`call_id not in ${ids}`);
+  for (const { isWanted, column, ids } of lists)
+    items = items.where(isWanted ? isIn(ids, column) : sql<boolean>`${sql.ref(`queue_items.${column}`)} not in ${ids}`);
   return items;
 }
 
 /** Returns whether an index besides those of orders finds the items that fulfil conditions. */
-export function findsByIndex({ filter, calls }: ItemSelection): boolean {
+export function findsByIndex({ filter, lists }: ItemSelection): boolean {
   const { id, call_id, call_trace_id, ids, call_ids, has_error } = filter;
   const isNamed = (id ?? call_id ?? call_trace_id) != null || [ids, call_ids].some((list) => list?.length);
-  return isNamed || has_error === true || calls.some(({ isWanted }) => isWanted);
+  return isNamed || has_error === true || lists.some(({ isWanted }) => isWanted);
 }
 
-/** Returns the maximum number of items that fulfil conditions, where these list the calls of the items; otherwise infinity. */
-export function maxItemsOf({ calls }: ItemSelection): number {
-  return Math.min(...calls.map(({ isWanted, count = Infinity }) => (isWanted ? count : Infinity)));
+/** Returns the maximum number of items that fulfil conditions, where these list them or their calls; otherwise infinity. */
+export function maxItemsOf({ lists }: ItemSelection): number {
+  return Math.min(...lists.map(({ isWanted, count }) => (isWanted ? count : Infinity)));
 }
 
 const commonColumns = ['id', 'call_id', 'call_op_name', 'call_trace_id', 'added_by'] as const;

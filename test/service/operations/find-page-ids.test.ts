@@ -88,7 +88,7 @@ describe('findPageIds', () => {
               .filter((row) => annotation_states.length === 0 || annotation_states.includes(row.annotation_state))
               .slice(offset, offset + limit)
               .map(({ id, position }) => ({ id, position }));
-            const conditions = { filter: { annotation_states }, account: account.name, database, calls: [] };
+            const conditions = { filter: { annotation_states }, account: account.name, database, lists: [] };
             const find = (isNumbered: boolean) =>
               database.read(async (transaction) => {
                 let held = 0;
