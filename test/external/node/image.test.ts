@@ -27,7 +27,7 @@ describe.skipIf(!node24)('deploy/Containerfile', () => {
    * Runs the instructions on this machine instead of in a container: the image is a folder, and Node 24
    * stands in for the base image.
    */
-  it('builds a server that runs without privileges and without write access', async () => {
+  it('builds a server that runs without privileges and without write access', { timeout: 300_000 }, async () => {
     const image = temporaryFolder();
     const inside = (text: string): string => text.replaceAll(/(^|[ :=])(\/(?:src|package|opt)\b)/g, `$1${image}$2`);
     mkdirSync(join(image, 'home'));
