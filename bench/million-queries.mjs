@@ -1,6 +1,6 @@
-// What a client waits for at a queue of 1,000,000 recorded calls with 100,000 judgements: calls of tools with every filter and every order,
-// at the beginning, deep in the queue and past its end, and with names that nobody has. A call may ask the service several times. Prints
-// those that take longer than a second, and at least the slowest ten.
+// Calls tools on a queue of 1,000,000 recorded calls with 100,000 judgements, and measures how long a client waits: with every filter and
+// every order, at the beginning, deep in the queue and past its end, and with names that nobody has. A tool may send several requests.
+// Prints the calls that take longer than a second, or the slowest ten if they are fewer.
 // Run with: npm run build && node bench/million-queries.mjs --data=FOLDER
 import { createHash } from 'node:crypto';
 import { createWriteStream, existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';

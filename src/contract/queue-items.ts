@@ -11,6 +11,11 @@ export type ProgressState = (typeof progressStates)[number];
 /** The states in which an annotator is done with an item. */
 export const finishedStates = ['completed', 'skipped'] as const satisfies readonly ProgressState[];
 
+/** Returns whether an annotator who has set this state is done with the item. */
+export function isFinished(state: string): boolean {
+  return finishedStates.some((finished) => finished === state);
+}
+
 export const annotationStates = ['unstarted', ...progressStates] as const;
 export type AnnotationState = (typeof annotationStates)[number];
 

@@ -1,5 +1,5 @@
 import type { CallParts } from '../contract/endpoints.ts';
-import type { QueueItem } from '../contract/queue-items.ts';
+import { isFinished, type QueueItem } from '../contract/queue-items.ts';
 import type { ReviewersPerItem } from '../contract/queues.ts';
 import { HeddleError } from '../core/errors.ts';
 import { isOwn } from './authorship.ts';
@@ -9,7 +9,7 @@ import { type ItemsFilter, wholeFilter } from './items-filter.ts';
 import { byCall, type Judgement, judgementsOf } from './judgements.ts';
 import { requireKnownIds, requireKnownNames, withWholeNames } from './known-names.ts';
 import { matchingItems } from './matching-items.ts';
-import { isFinished, unfinishedOf } from './own-progress.ts';
+import { unfinishedOf } from './own-progress.ts';
 import { isByPerson } from './peoples-values.ts';
 import type { QueueAccess } from './queue-access.ts';
 import { requireQueue } from './require-queue.ts';

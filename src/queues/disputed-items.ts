@@ -22,7 +22,7 @@ export async function readDisputedPage(
 ): Promise<ItemPage & { matching: number; settled: number }> {
   const readAtMs = Date.now();
   const filter = await withWholeNames(given, queue);
-  // A service that counts names each disputed item, and stands for the others with few.
+  // A service that counts lists each disputed item by itself, and the others in groups.
   const counted = await readCounted(queue, filter, { judgements: true, gold: true });
   const query = { include_feedback: true, include_own_state };
   const whole = counted ? { items: [], feedback: [] } : await matchingItems(queue, filter, query);

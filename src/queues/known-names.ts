@@ -48,8 +48,9 @@ export async function requireKnownNames(filter: ItemsFilter, queue: QueueAccess,
     await requireField(field, judgements, queue);
     await requireFittingValue(field, filter.value, judgements, queue);
   }
-  if (judged_by !== undefined && !judgements.some(isByNamed({ judged_by }, queue)))
+  if (judged_by !== undefined && !judgements.some(isByNamed({ judged_by }, queue))) {
     throw unknownAnnotator(judged_by, judgements, queue);
+  }
 }
 
 /**

@@ -1,15 +1,10 @@
 import type { ResultOf } from '../contract/endpoints.ts';
-import { finishedStates, type QueueItem } from '../contract/queue-items.ts';
+import { isFinished, type QueueItem } from '../contract/queue-items.ts';
 import { isOwn, learnAccount } from './authorship.ts';
 import { byCall, judgementsOf } from './judgements.ts';
 import type { QueueAccess } from './queue-access.ts';
 import { isFreeText, type QueueField, readQueueFields } from './queue-fields.ts';
 import { type ItemQuery, type ItemsWithFeedback, readItems } from './read-items.ts';
-
-/** Returns whether an annotator who has set this state is done with the item. */
-export function isFinished(state: string): boolean {
-  return finishedStates.some((finished) => finished === state);
-}
 
 /**
  * Returns the account's own state of an item. A service that does not send it shows the latest change of anyone: then it is

@@ -30,7 +30,7 @@ export interface SummarizedParts {
   account?: boolean;
   /** The day of each judgement. */
   days?: boolean;
-  /** How long annotators take for an item. */
+  /** The seconds that each annotator takes for an item. */
   paces?: boolean;
 }
 

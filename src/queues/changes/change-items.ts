@@ -1,6 +1,6 @@
 import * as z from 'zod';
 import { asServiceFailure } from '../../client/as-service-failure.ts';
-import type { QueueItem } from '../../contract/queue-items.ts';
+import { isFinished, type QueueItem } from '../../contract/queue-items.ts';
 import { HeddleError, invalidArgument } from '../../core/errors.ts';
 import { inBatches } from '../../core/in-batches.ts';
 import { countEach } from '../../core/statistics/count-each.ts';
@@ -11,7 +11,7 @@ import type { ItemsFilter } from '../items-filter.ts';
 import { byCall, judgementsOf, type Note, readNotes } from '../judgements.ts';
 import { nearestItems } from '../known-names.ts';
 import { matchingItems } from '../matching-items.ts';
-import { isFinished } from '../own-progress.ts';
+
 import type { QueueAccess } from '../queue-access.ts';
 import { notes } from '../queue-fields.ts';
 import { type ItemsWithFeedback, readItemsBy } from '../read-items.ts';

@@ -33,9 +33,9 @@ interface PageContext {
 
 /** A page to find. */
 interface WantedPage extends Page {
-  /** Whether an index finds its items. */
+  /** True if an index besides those of orders finds its items. */
   isIndexed: boolean;
-  /** How many items a list has at most; infinity if there is no list. */
+  /** Maximum number of its items, if a list names them; otherwise infinity. */
   maxItems: number;
   /** The items among which those of the page are numbered, if they are. */
   numbered: Items | undefined;
@@ -62,8 +62,7 @@ async function sortListed({ items, offset, ...page }: WantedPage, order: Order, 
   hold(limit);
   if (limit === 0) return [];
   // SQLite would walk the index of an order, and look for each of its items in the list.
-  const values = order.map(({ column, direction }) => sql`${withoutIndex(column)} ${sql.raw(direction)}`);
-  return idsOf(items.orderBy(sql.join(values)).limit(limit).offset(offset));
+  return idsOf(items.orderBy(sqlOf(order, withoutIndex)).limit(limit).offset(offset));
 }
 
 async function findIds(
@@ -264,8 +263,8 @@ function comparisonBy({ column, direction }: Order[number]) {
   return { is, lower, higher };
 }
 
-function sqlOf(order: Order) {
-  return sql.join(order.map(({ column, direction }) => sql`${sql.ref(`queue_items.${column}`)} ${sql.raw(direction)}`));
+function sqlOf(order: Order, sqlOfColumn = (column: Order[number]['column']) => sql.ref(`queue_items.${column}`)) {
+  return sql.join(order.map(({ column, direction }) => sql`${sqlOfColumn(column)} ${sql.raw(direction)}`));
 }
 
 async function countItems(items: Items, { transaction }: PageContext): Promise<number> {

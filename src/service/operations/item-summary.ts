@@ -1,6 +1,6 @@
 import { type SelectQueryBuilder, sql } from 'kysely';
 import type { ResultOf } from '../../contract/endpoints.ts';
-import { annotationStates, finishedStates } from '../../contract/queue-items.ts';
+import { annotationStates, isFinished } from '../../contract/queue-items.ts';
 import { medianSeconds } from '../../core/statistics/pace.ts';
 import { withoutZone } from '../../core/timestamps.ts';
 import type { RequestBudget } from '../request-budget.ts';
@@ -96,10 +96,12 @@ async function countGroups(
       ])
       .groupBy([operation, 'annotation_state'])
       .execute();
-    const left = new Map(all.map((group) => [keyOf(group), { ...group, count: isFinished(group) ? 0 : group.count }]));
+    const left = new Map(
+      all.map((group) => [keyOf(group), { ...group, count: isFinished(group.annotation_state) ? 0 : group.count }]),
+    );
     for (const { total, own, ...group } of annotated) {
       // PostgreSQL's driver returns counts as strings.
-      left.get(keyOf(group))!.count += (isFinished(group) ? Number(total) : 0) - Number(own);
+      left.get(keyOf(group))!.count += (isFinished(group.annotation_state) ? Number(total) : 0) - Number(own);
     }
     return [...left.values()].filter(({ count }) => count > 0);
   }
@@ -124,10 +126,6 @@ async function countGroups(
   );
 }
 
-function isFinished({ annotation_state }: Pick<ItemGroup, 'annotation_state'>): boolean {
-  return finishedStates.some((state) => state === annotation_state);
-}
-
 /** Returns, for conditions that exclude some calls, those without the exclusion, and those of the items that it excludes. */
 function exclusionIn(conditions: ItemSelection) {
   const exclusion = conditions.lists.find(({ isWanted }) => !isWanted);
@@ -149,7 +147,8 @@ async function groupByJudgements(database: Database, input: SummaryInput): Promi
     goldTypes: body.gold_types ?? [],
   };
   const annotators: Annotators | undefined = body.include_paces ? new Map() : undefined;
-  const compare = comparison(body.include_days === true);
+  const withDays = body.include_days === true;
+  const compare = comparison(withDays);
   const groups: ItemGroup[] = [];
   const places = new Map<string, number>();
   const operations = new Map<string, number>();
@@ -193,7 +192,6 @@ async function groupByJudgements(database: Database, input: SummaryInput): Promi
     }
     return true;
   };
-  const withDays = body.include_days === true;
   const firstKeys = readAlikeItems(database, ofQueue, { conditions, budget, withDays, annotators, alike });
   // PostgreSQL counts all items while it reads the judged ones.
   const [isListed, all] = await Promise.all([
@@ -227,7 +225,7 @@ async function groupByJudgements(database: Database, input: SummaryInput): Promi
         creator,
         ...(isGold && { is_gold: true }),
         ...(value !== undefined && { value: JSON.parse(value) }),
-        ...(body.include_days && { day: dayOf(at) }),
+        ...(withDays && { day: dayOf(at) }),
       };
     }),
     ...(annotators && { paces: [...annotators.values()].flatMap(paceOf) }),

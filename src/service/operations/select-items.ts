@@ -27,7 +27,7 @@ export interface ItemSelection {
   filter: Filter;
   account: string;
   database: Database;
-  /** Calls or items of which the items must be, or must not, as SQL of the ids in a column, with their number. */
+  /** Ids that a column of the items must have, or must not, as SQL, and how many they are. */
   lists: { isWanted: boolean; column: 'call_id' | 'id'; ids: RawBuilder<unknown>; count: number }[];
   /** Tells whether a call fulfils the conditions on judgements, if these are left to whoever reads the judgements anyway. */
   passes?: JudgementsTest;
@@ -145,7 +145,7 @@ function jsonOf(column: string, transaction: Transaction): RawBuilder<string | n
   return isPostgres(transaction) ? sql`json_agg(${texts})::text` : sql`json_group_array(${texts})`;
 }
 
-/** Finds the calls that were judged alike, and yields the keys of the feedback on the first of each; `alike` receives them by it. */
+/** Yields the keys of the feedback on one of the calls that were judged alike. `alike` receives all of these calls, by that one. */
 async function* readFirstKeys(
   database: Database,
   ofQueue: JudgementsOfQueue,
