@@ -178,12 +178,15 @@ async function sendParts(
   const all = async function* () {
     yield first.value;
     yield second.value;
-    yield* collected;
+    try {
+      yield* collected;
+    } catch (error) {
+      context.get('log')('error', 'response interrupted', { error: error instanceof Error ? error.stack : error });
+      throw error;
+    }
   };
-  await pipeline(all, outgoing).catch((error: NodeJS.ErrnoException) => {
-    if (error.code !== 'ERR_STREAM_PREMATURE_CLOSE')
-      context.get('log')('error', 'response interrupted', { error: error.stack });
-  });
+  // What is left is a client that has gone.
+  await pipeline(all, outgoing).catch(() => {});
   return RESPONSE_ALREADY_SENT;
 }
 
