@@ -400,7 +400,8 @@ async function completeJudged(
   }
 }
 
-const itemsPerStep = 1024;
+/** Items and calls that are stored at a time. After more of them, the engine has to learn what its tables hold. */
+export const itemsPerStep = 1024;
 /** Stays below the database engines' limits on parameters. */
 const progressPerInsert = 100;
 

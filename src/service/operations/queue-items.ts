@@ -13,7 +13,7 @@ import {
 import { callReference } from '../../contract/references.ts';
 import { Refusal } from '../../core/http/refusal.ts';
 import { shortTimestamp, withoutZone } from '../../core/timestamps.ts';
-import { addItems } from '../admin/import-items.ts';
+import { addItems, itemsPerStep } from '../admin/import-items.ts';
 import type { RequestBudget } from '../request-budget.ts';
 import { endClaim } from '../storage/claim-rows.ts';
 import type { Database, Transaction } from '../storage/database.ts';
@@ -159,31 +159,47 @@ async function readFeedbackOfItems(
 const maxDisplayFieldsChars = 32 * 1024 * 1024;
 
 /**
- * Adds recorded calls to a queue. Needs a write transaction. A call that the queue has already counts as a duplicate,
- * unknown calls are skipped, and a removed item comes back.
+ * Adds recorded calls to a queue. A call that the queue has already counts as a duplicate, unknown calls are skipped, and a
+ * removed item comes back.
  * @throws Refusal 404 for an unknown queue, 413 for display fields that are too long for the number of calls.
  */
-export const addQueueItems = inTransaction('addQueueItems', async (transaction, { path, body, account }) => {
+export const addQueueItems: OperationHandler<'addQueueItems'> = async ({ path, body, account }, { database }) => {
   const { project_id, call_ids, display_fields } = body;
-  await requireQueueRow(transaction, project_id, path.queue_id);
-  const rows = await inChunks(call_ids, (ids) =>
-    selectInProject(transaction, 'calls', project_id)
-      .select(['id as call_id', ...copiedColumns])
-      .where('id', 'in', ids)
-      .execute(),
-  );
-  const calls = new Map(rows.map((call) => [call.call_id, call]));
-  // Stored calls are kept, so this empty call is never written.
-  const rest = { display_fields, annotation_state: 'unstarted', call: {} } as const;
-  const known = [...new Set(call_ids)].filter((id) => calls.has(id));
-  if (JSON.stringify(display_fields).length * known.length > maxDisplayFieldsChars) {
-    throw new Refusal(413, 'The display fields are too long for this many calls: send fewer of either');
-  }
-  const items = known.map((id) => ({ ...calls.get(id)!, ...rest }));
-  const target = { projectId: project_id, queueId: path.queue_id, addedBy: account };
-  const { added, duplicates } = await addItems(transaction, items, target);
-  return { added_count: added, duplicates };
-});
+  const { queue_id } = path;
+  const { grows, ...counts } = await database.write(async (transaction) => {
+    await requireQueueRow(transaction, project_id, queue_id);
+    const rows = await inChunks(call_ids, (ids) =>
+      selectInProject(transaction, 'calls', project_id)
+        .select(['id as call_id', ...copiedColumns])
+        .where('id', 'in', ids)
+        .execute(),
+    );
+    const calls = new Map(rows.map((call) => [call.call_id, call]));
+    // Stored calls are kept, so this empty call is never written.
+    const rest = { display_fields, annotation_state: 'unstarted', call: {} } as const;
+    const known = [...new Set(call_ids)].filter((id) => calls.has(id));
+    if (JSON.stringify(display_fields).length * known.length > maxDisplayFieldsChars) {
+      throw new Refusal(413, 'The display fields are too long for this many calls: send fewer of either');
+    }
+    const items = known.map((id) => ({ ...calls.get(id)!, ...rest }));
+    const target = { projectId: project_id, queueId: queue_id, addedBy: account };
+    const { added, duplicates } = await addItems(transaction, items, target);
+    const held = selectInProject(transaction, 'queue_items', project_id).where('queue_id', '=', queue_id);
+    const grows =
+      added > itemsPerStep &&
+      (
+        await held
+          .select('id')
+          .limit(2 * added)
+          .execute()
+      ).length <
+        2 * added;
+    return { added_count: added, duplicates, grows };
+  });
+  // Not each time, because large tables take seconds.
+  if (grows) await database.gatherStatistics();
+  return counts;
+};
 
 /**
  * Marks items as deleted, so that they are found no more until their calls are added again. Needs a write transaction. Unknown
