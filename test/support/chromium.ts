@@ -18,7 +18,7 @@ export const hasChromium =
 
 /** The part of playwright's types that the suite uses; the package is not installed where types are checked. */
 export interface Locator {
-  click(options?: { timeout?: number }): Promise<void>;
+  click(): Promise<void>;
   count(): Promise<number>;
   first(): Locator;
   nth(index: number): Locator;
@@ -37,7 +37,7 @@ export interface Locator {
   isDisabled(): Promise<boolean>;
   inputValue(): Promise<string>;
   focus(): Promise<void>;
-  waitFor(options?: { state?: 'visible' | 'hidden' | 'attached' | 'detached'; timeout?: number }): Promise<void>;
+  waitFor(options?: { state?: 'visible' | 'hidden' | 'attached' | 'detached' }): Promise<void>;
   // biome-ignore lint/suspicious/noExplicitAny: results of every shape
   evaluate(script: (node: any) => unknown): Promise<any>;
 }
@@ -73,6 +73,7 @@ export interface Browser {
   newContext(options?: Record<string, unknown>): Promise<{
     newPage(): Promise<Page>;
     cookies(): Promise<Record<string, unknown>[]>;
+    setDefaultTimeout(milliseconds: number): void;
     close(): Promise<void>;
   }>;
   close(): Promise<void>;
@@ -85,6 +86,13 @@ export async function startChromium(): Promise<Browser> {
   const args = ['--no-sandbox', '--disable-dev-shm-usage', '--disable-gpu'];
   const browser: Browser = await chromium.launch({ executablePath: executable, args });
   onEnd(() => browser.close());
+  const newContext = browser.newContext.bind(browser);
+  browser.newContext = async (options) => {
+    const context = await newContext(options);
+    // As long as polls: no test may fail because the machine is busy.
+    context.setDefaultTimeout(60_000);
+    return context;
+  };
   return browser;
 }
 
@@ -156,8 +164,8 @@ export async function openChat(
 }
 
 /** Waits until the board says something and is drawn: keys, and the text that a person sees, need a layout. */
-export async function says(board: Frame, text: string | RegExp, timeout = 60_000): Promise<void> {
-  await board.locator('[role=status]').filter({ hasText: text }).waitFor({ timeout });
+export async function says(board: Frame, text: string | RegExp): Promise<void> {
+  await board.locator('[role=status]').filter({ hasText: text }).waitFor();
   await board.evaluate('new Promise((drawn) => requestAnimationFrame(() => requestAnimationFrame(drawn)))');
 }
 

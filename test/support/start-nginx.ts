@@ -113,7 +113,7 @@ http {
     child.kill('SIGTERM');
     await ended;
   });
-  await expect.poll(() => accepts(new URL(origin)), { timeout: 10_000 }).toBe(true);
+  await expect.poll(() => accepts(new URL(origin))).toBe(true);
   return {
     origin,
     // A line names both servers when the first one failed; the last one responded.

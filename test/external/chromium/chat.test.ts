@@ -255,7 +255,7 @@ describe.skipIf(!hasChromium)('the review board in a chat', () => {
       peer.contentDocument.body.append(script);
       for (const other of [{ ...${json}, jsonrpc: '1.0' }, 'text', null]) frames[0].postMessage(other, '*');
     }`);
-    await says(board, 'The chat does not answer.', 8_000);
+    await says(board, 'The chat does not answer.');
     expect(await board.locator('article').count()).toBe(0);
     await page.evaluate(`frames[0].postMessage(${json}, '*')`);
     await says(board, '9 items to judge.');

@@ -220,7 +220,7 @@ describe.skipIf(!hasChromium)('the results of evaluations in a chat', () => {
     });
     const evaluation = 'quality-sample-4-seed-795';
     const progress = async () => (await runs.client.call('read_evaluation', { evaluation })).runs?.[0];
-    await expect.poll(progress, { timeout: 20_000 }).toMatchObject({ status: 'running', completed: 2, total: 4 });
+    await expect.poll(progress).toMatchObject({ status: 'running', completed: 2, total: 4 });
     const { run_id } = await progress();
     const { board: view } = await openResults({ run_ids: [run_id] });
     await says(view, '2 of 2 rows shown.');
@@ -290,7 +290,6 @@ describe.skipIf(!hasChromium)('the results of evaluations in a chat', () => {
     await says(
       view,
       'The chat does not answer. This page will open as soon as it does; or run heddle evaluation show in a terminal.',
-      8_000,
     );
     expect(await view.locator('.run').count()).toBe(0);
     await page.evaluate(`frames[0].postMessage(${json}, '*')`);

@@ -40,7 +40,7 @@ async function startInspector(): Promise<string> {
       (response) => response.ok,
       () => false,
     );
-  await expect.poll(answers, { timeout: 30_000, interval: 200 }).toBe(true);
+  await expect.poll(answers, { interval: 200 }).toBe(true);
   return url;
 }
 
@@ -58,7 +58,7 @@ async function boardIn(page: Page): Promise<Frame> {
     }
     return undefined;
   };
-  await expect.poll(find, { timeout: 20_000, interval: 200 }).toBeDefined();
+  await expect.poll(find, { interval: 200 }).toBeDefined();
   return (await find())!;
 }
 
@@ -75,7 +75,7 @@ describe.skipIf(!hasChromium || !inspector || !node)('the review board in the we
     const args = Buffer.from(JSON.stringify({ queue_id: 'support-triage' })).toString('base64url');
     const query = new URLSearchParams({ serverUrl: server, transport: 'http', autoConnect: token, appArgs: args });
     await page.goto(`${url}/?${query}&openApp=review_queue&MCP_INSPECTOR_API_TOKEN=${token}`);
-    await page.locator('[data-testid=open-app]').click({ timeout: 20_000 });
+    await page.locator('[data-testid=open-app]').click();
     const board = await boardIn(page);
     await says(board, '9 items to judge.');
     await board.locator('article').first().focus();

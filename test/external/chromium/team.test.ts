@@ -32,7 +32,7 @@ async function storeQueue(data: string): Promise<Map<string, string>> {
 /** Waits until the board says one of several things, and returns what it says. */
 async function hear(page: Page, sentences: RegExp): Promise<string> {
   const message = page.locator('[role=status]').filter({ hasText: sentences });
-  await message.waitFor({ timeout: 60_000 });
+  await message.waitFor();
   return message.innerText();
 }
 

@@ -42,7 +42,7 @@ async function readResults({ service, post, authorization }: ConnectedSdk) {
       expect(body.total_rows).toBe(2);
       return { run, ...body };
     },
-    { timeout: 10_000, interval: 100 },
+    { interval: 100 },
   );
 }
 

@@ -85,7 +85,7 @@ describe('a server on stdio', () => {
     expect((await server.ask({ id: 1, method: 'tools/list' })).result).toHaveProperty('tools');
     const parts = () => partsOf(sourcesLoaded());
     await expect
-      .poll(parts, { timeout: 20_000 })
+      .poll(parts)
       .toEqual(
         expect.arrayContaining(['node_modules/@modelcontextprotocol/server', 'src/queues', 'node_modules/undici']),
       );
