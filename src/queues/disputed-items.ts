@@ -3,7 +3,7 @@ import { findDisagreements } from './disagreements.ts';
 import type { ItemPage, ItemPageRequest } from './item-pages.ts';
 import { judgementCondition } from './items-filter.ts';
 import { goldOf, judgementsOf, latestJudgements } from './judgements.ts';
-import { requireKnownNames, withWholeNames } from './known-names.ts';
+import { findWithWholeNames, isWholeNameOf, requireKnownNames } from './known-names.ts';
 import { matchingItems } from './matching-items.ts';
 import type { QueueAccess } from './queue-access.ts';
 import { readQueueFields } from './queue-fields.ts';
@@ -21,9 +21,13 @@ export async function readDisputedPage(
   queue: QueueAccess,
 ): Promise<ItemPage & { matching: number; settled: number }> {
   const readAtMs = Date.now();
-  const filter = await withWholeNames(given, queue);
   // A service that counts lists each disputed item by itself, and the others in groups.
-  const counted = await readCounted(queue, filter, { judgements: true, gold: true });
+  const { filter, found: counted } = await findWithWholeNames(
+    given,
+    queue,
+    (tried) => readCounted(queue, tried, { judgements: true, gold: true }),
+    (tried) => tried !== undefined && isWholeNameOf(given, tried.judgements),
+  );
   const query = { include_feedback: true, include_own_state };
   const whole = counted ? { items: [], feedback: [] } : await matchingItems(queue, filter, query);
   const {

@@ -6,7 +6,7 @@ import { readCalls } from '../records/read-calls.ts';
 import { cutValue, valuesAt } from '../text/call-values.ts';
 import { type ItemsFilter, learnCaller, wholeFilter } from './items-filter.ts';
 import { judgementsOf } from './judgements.ts';
-import { requireKnownNames, withWholeNames } from './known-names.ts';
+import { findWithWholeNames, requireKnownNames } from './known-names.ts';
 import { matchingItems, sortsByDisagreement } from './matching-items.ts';
 import { readUnfinished, unfinishedOf } from './own-progress.ts';
 import type { QueueAccess } from './queue-access.ts';
@@ -53,17 +53,23 @@ export async function readItemPage(
   { filter: givenFilter = {}, isUnfinishedOnly = false, limit, offset = 0, ...members }: ItemPageRequest,
   queue: QueueAccess & Pick<CallContext, 'maxResultChars'>,
 ): Promise<ItemPage> {
-  const filter = await withWholeNames(givenFilter, queue);
   const readAtMs = Date.now();
   const pageSize = Math.min(limit, Math.ceil(queue.maxResultChars / minItemChars));
   const { sort_by, include_position, include_feedback, include_own_state } = members;
   const query = { sort_by, include_position, include_feedback, include_own_state };
-  // Asking for one item more than needed tells whether there is a next page.
-  const atService = { ...query, filter: wholeFilter(filter, queue), offset, limit: pageSize + 1 };
-  const isLeftToUs = (): boolean => sortsByDisagreement(sort_by) || isIgnored(atService, queue);
+  const readAtService = async (tried: ItemsFilter): Promise<ItemsWithFeedback | undefined> => {
+    // Asking for one item more than needed tells whether there is a next page.
+    const atService = { ...query, filter: wholeFilter(tried, queue), offset, limit: pageSize + 1 };
+    const isLeftToUs = (): boolean => sortsByDisagreement(sort_by) || isIgnored(atService, queue);
+    if (isLeftToUs()) return undefined;
+    const page = await (isUnfinishedOnly ? readUnfinished : readItems)(queue, atService);
+    return isLeftToUs() ? undefined : page;
+  };
+  const tried = await findWithWholeNames(givenFilter, queue, readAtService, (page) => (page?.items.length ?? 0) > 0);
+  const { filter } = tried;
+  let read = tried.found;
   let found: ItemPage['found'];
-  let read = isLeftToUs() ? undefined : await (isUnfinishedOnly ? readUnfinished : readItems)(queue, atService);
-  if (!read || isLeftToUs()) {
+  if (!read) {
     const all = await matchingItems(queue, filter, query);
     const matching = isUnfinishedOnly ? await unfinishedOf(all, queue) : all.items;
     read = { items: matching.slice(offset), feedback: all.feedback };

@@ -125,6 +125,29 @@ function unknownAnnotator(name: string, judgements: readonly Judgement[], { id }
 }
 
 /**
+ * Finds something with a filter and, if that finds nothing, with the whole name of the filter's annotator. What is found with the name as
+ * it is given tells that it is whole, without another request.
+ * @throws HeddleError as {@link withWholeNames} does.
+ */
+export async function findWithWholeNames<Found>(
+  given: ItemsFilter,
+  queue: QueueAccess,
+  find: (filter: ItemsFilter) => Promise<Found>,
+  isFound: (found: Found) => boolean,
+): Promise<{ filter: ItemsFilter; found: Found }> {
+  const found = await find(given);
+  if (isFound(found)) return { filter: given, found };
+  const filter = await withWholeNames(given, queue);
+  return { filter, found: filter === given ? found : await find(filter) };
+}
+
+/** Returns whether one of some judgements is by the annotator whose name a filter has, or whether it has none. */
+export function isWholeNameOf({ judged_by }: ItemsFilter, judgements: readonly Judgement[]): boolean {
+  const name = judged_by?.trim();
+  return name === undefined || judgements.some(({ annotator }) => annotator === name);
+}
+
+/**
  * Returns a filter whose annotator has the whole name, where it is given in another case, or is that of an account with only one annotator.
  * @throws HeddleError `invalid_arguments` for a name that nobody who has judged in the queue has, or several of one account.
  */

@@ -4,7 +4,7 @@ import { fulfillingItems } from './call-conditions.ts';
 import { sortItems } from './item-order.ts';
 import { type ItemsFilter, judgementCondition, learnCaller, serviceFilter, wholeFilter } from './items-filter.ts';
 import { judgementsOf } from './judgements.ts';
-import { requireKnownNames, withWholeNames } from './known-names.ts';
+import { findWithWholeNames, requireKnownNames, withWholeNames } from './known-names.ts';
 import { unfinishedOf } from './own-progress.ts';
 import type { QueueAccess } from './queue-access.ts';
 import { countItems } from './queue-summary.ts';
@@ -57,16 +57,18 @@ export async function countMatching(
   givenFilter: ItemsFilter,
   isUnfinishedOnly = false,
 ): Promise<number> {
-  const filter = await withWholeNames(givenFilter, queue);
-  const parts = { judgements: hasJudgementConditions(filter) };
-  const counted = await readCounted(queue, filter, parts, isUnfinishedOnly);
-  if (!counted) {
+  const { filter, found } = await findWithWholeNames(
+    givenFilter,
+    queue,
+    (tried) => readCounted(queue, tried, { judgements: false }, isUnfinishedOnly),
+    (counted) => (counted?.items.length ?? 0) > 0,
+  );
+  if (!found) {
     const query = isUnfinishedOnly ? { include_own_state: true, include_feedback: true } : {};
     const all = await matchingItems(queue, filter, query);
     return (isUnfinishedOnly ? await unfinishedOf(all, queue) : all.items).length;
   }
-  const matches = await judgementCondition(filter, counted.judgements, queue);
-  const count = countItems(counted.items.filter(({ call_id }) => matches(call_id)));
+  const count = countItems(found.items);
   await requireKnownNames(filter, queue, count);
   return count;
 }

@@ -1,11 +1,11 @@
 import { withFallback } from '../client/with-fallback.ts';
 import { goldFeedbackType, judgementTypes, type StoredFeedback } from '../contract/feedback.ts';
-import { annotatorOf } from '../contract/judgement-test.ts';
+import { annotatorOf, hasJudgementConditions } from '../contract/judgement-test.ts';
 import { HeddleError } from '../core/errors.ts';
 import { secondsPerItem } from '../core/statistics/pace.ts';
 import { readPages } from '../records/read-pages.ts';
 import { fulfillingItems } from './call-conditions.ts';
-import { type ItemsFilter, namesCaller, serviceFilter } from './items-filter.ts';
+import { type ItemsFilter, judgementCondition, namesCaller, serviceFilter, wholeFilter } from './items-filter.ts';
 import { goldOf, type Judgement, judgementsOf, latestJudgements, readFeedback } from './judgements.ts';
 import type { QueueAccess } from './queue-access.ts';
 import { countItems, type SummarizedItem } from './queue-summary.ts';
@@ -13,6 +13,7 @@ import { isIgnored, readItems } from './read-items.ts';
 import { requireQueueWithStats } from './require-queue.ts';
 
 interface Summarized {
+  /** The items that fit the conditions, but for those on judgements if the judgements are wanted. */
   items: SummarizedItem[];
   /** The judgements of the items, one for all that are alike, and perhaps others, the oldest first. */
   judgements: Judgement[];
@@ -35,8 +36,8 @@ export interface SummarizedParts {
 }
 
 /**
- * Reads what a summary counts: the items that fit the conditions that the service applies and, if wanted, the judgements. A service
- * that counts by itself sends them in groups; others send all of them in pages.
+ * Reads what a summary counts: items and, if wanted, judgements. A service that counts by itself sends them in groups; others send all
+ * of them in pages.
  * @throws HeddleError `unsupported` at a service that cannot list feedback.
  */
 export async function readSummarized(
@@ -46,9 +47,13 @@ export async function readSummarized(
 ): Promise<Summarized> {
   const counted = await readCounted(queue, filter, parts);
   if (counted) return counted;
-  const feedback = parts.judgements ? await readAllFeedback(queue) : [];
+  const feedback = parts.judgements || hasJudgementConditions(filter) ? await readAllFeedback(queue) : [];
   const judgements = judgementsOf(feedback);
   const items = await readItemPages(queue, filter, judgements.length);
+  if (!parts.judgements) {
+    const matches = await judgementCondition(filter, judgements, queue);
+    return { items: items.filter(({ call_id }) => matches(call_id)), judgements: [], gold: [], seconds: new Map() };
+  }
   const timed = latestJudgements(judgements).map(({ annotator, call_id, at }) => {
     return { by: annotator, item: call_id, atMs: Date.parse(at) };
   });
@@ -87,7 +92,10 @@ async function readGroups(
       path: { queue_id },
       body: {
         project_id,
-        filter: { ...serviceFilter(filter), ...(isUnfinishedOnly && { unfinished_by_me: true }) },
+        filter: {
+          ...(parts.judgements ? serviceFilter : wholeFilter)(filter, queue),
+          ...(isUnfinishedOnly && { unfinished_by_me: true }),
+        },
         judgement_types,
         ...(parts.gold && { gold_types: [goldFeedbackType('')] }),
         ...(parts.days && { include_days: true }),
@@ -97,7 +105,8 @@ async function readGroups(
     .catch(whereTooLarge);
   const { groups, judgements = [], paces = [] } = summary ?? {};
   if (!groups?.every(({ count }) => count > 0)) return undefined;
-  if ((namesCaller(filter) || parts.account) && service.facts.userId === undefined) {
+  const needsAccount = parts.account || (parts.judgements && namesCaller(filter));
+  if (needsAccount && service.facts.userId === undefined) {
     await requireQueueWithStats(queue_id, project_id, service);
     // Only the ids of judgements tell, which groups do not have.
     if (service.facts.userId === undefined) return undefined;

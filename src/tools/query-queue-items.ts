@@ -3,7 +3,7 @@ import { queryQueueItemsRequest, queueItem, sortFields } from '../contract/queue
 import { shapeWithoutNull } from '../contract/shape-without-null.ts';
 import { sortKey } from '../contract/sort-keys.ts';
 import { commonestOf, countEach } from '../core/statistics/count-each.ts';
-import { isOwn, learnAccount, meansCaller } from '../queues/authorship.ts';
+import { meansCaller } from '../queues/authorship.ts';
 import { type GivenFeedback, givenFeedback, judgementLine, valueLine } from '../queues/given-feedback.ts';
 import {
   type ItemWithValues,
@@ -15,8 +15,7 @@ import {
 } from '../queues/item-pages.ts';
 import { emptyFilterHint, type ItemsFilter, itemsFilter } from '../queues/items-filter.ts';
 import { countMatching } from '../queues/matching-items.ts';
-import { requireQueue } from '../queues/require-queue.ts';
-import { readSummarized } from '../queues/summarized-items.ts';
+import { requireQueue, requireQueueWithStats } from '../queues/require-queue.ts';
 import { cell } from '../text/compact-table.ts';
 import { pageArguments, pageMembers, pagePosition, pluralize, renderPage, withFirstRows } from '../text/page.ts';
 import { type ShownRows, showRows } from '../text/show-rows.ts';
@@ -170,14 +169,11 @@ async function emptyPage({ filter = {}, offset = 0 }: Arguments, queue: ItemsAcc
 /** Says under which name the user's own judgements match, where `me`, this client, has none that do. */
 async function hintForUser(filter: ItemsFilter, queue: ItemsAccess): Promise<string | undefined> {
   if (!meansCaller(filter.judged_by)) return undefined;
-  const { judgements } = await readSummarized(queue, {}, { judgements: true, account: true });
-  const asUser = { ...queue, byUser: true };
-  await learnAccount(judgements, asUser);
-  const judged_by = judgements.find((judgement) => isOwn(judgement, asUser))?.annotator;
-  if (judged_by === undefined) return undefined;
-  const { items } = await readItemPage({ filter: { ...filter, judged_by }, limit: 1 }, queue);
+  const { items } = await readItemPage({ filter, limit: 1 }, { ...queue, byUser: true });
   if (items.length === 0) return undefined;
-  return `Here, me is this client; the user's own judgements are under judged_by ${JSON.stringify(judged_by)}.`;
+  const { facts } = queue.service;
+  if (facts.userId === undefined) await requireQueueWithStats(queue.id, queue.project, queue.service);
+  return `Here, me is this client; the user's own judgements are under judged_by ${JSON.stringify(facts.userId)}.`;
 }
 
 /** Returns the members of an item with its judgements and gold as lines. */

@@ -1,12 +1,11 @@
 import * as z from 'zod';
-import { hasJudgementConditions } from '../contract/judgement-test.ts';
 import { invalidArgument } from '../core/errors.ts';
 import { learnAccount, meansCaller } from '../queues/authorship.ts';
 import { type Disagreements, disagreement, findDisagreements } from '../queues/disagreements.ts';
 import { valueLine } from '../queues/given-feedback.ts';
 import { hasValue, type ItemsFilter, isByNamed, itemsFilter, judgementCondition } from '../queues/items-filter.ts';
 import { latestJudgements } from '../queues/judgements.ts';
-import { requireKnownNames, withWholeNames } from '../queues/known-names.ts';
+import { findWithWholeNames, isWholeNameOf, requireKnownNames } from '../queues/known-names.ts';
 import { readQueueFields } from '../queues/queue-fields.ts';
 import {
   type Agreement,
@@ -77,19 +76,24 @@ Example: {"queue_id":"support-triage","by":["operation","state"]}`,
 
   async run({ queue_id, by, filter: given = {}, limit, offset, ...query }, context): Promise<Summary> {
     const queue = { ...context, id: queue_id, project: projectOf(query, context) };
-    const filter = await withWholeNames(given, queue);
     const { annotators, disagreements } = query;
     const compares = by.includes('field') || annotators !== undefined || disagreements !== undefined;
     const wantsJudgements = compares || by.includes('annotator') || by.includes('day');
     const isByAnnotator = by.length === 1 && by[0] === 'annotator';
     const namesMe = annotators?.some(meansCaller) ?? false;
-    const read = await readSummarized(queue, filter, {
-      judgements: wantsJudgements || hasJudgementConditions(filter),
+    const parts = {
+      judgements: wantsJudgements,
       gold: disagreements !== undefined,
       account: namesMe,
       days: isByAnnotator || by.includes('day'),
       paces: isByAnnotator,
-    });
+    };
+    const { filter, found: read } = await findWithWholeNames(
+      given,
+      queue,
+      (tried) => readSummarized(queue, tried, parts),
+      (tried) => (wantsJudgements ? isWholeNameOf(given, tried.judgements) : tried.items.length > 0),
+    );
     const { items: found, judgements } = read;
     if (found.length === 0) await requireQueue(queue_id, queue.project, context.service);
     if (namesMe) await learnAccount(judgements, queue);
@@ -98,7 +102,7 @@ Example: {"queue_id":"support-triage","by":["operation","state"]}`,
       const hint = 'Pass each annotator once.';
       throw invalidArgument('annotators', { fault: 'annotators names someone twice', hint });
     }
-    const matches = await judgementCondition(filter, judgements, queue);
+    const matches = wantsJudgements ? await judgementCondition(filter, judgements, queue) : () => true;
     const items = found.filter(({ call_id }) => matches(call_id));
     const calls = new Set(items.map(({ call_id }) => call_id));
     await requireKnownNames(filter, queue, items.length);

@@ -137,7 +137,7 @@ describe.each(services)('requests to $name', (service) => {
 });
 
 describe('query_queue_items at a service that counts', () => {
-  it('finds nothing by this client, by a field or past the end with 6, 5 and 3 requests, and lists no judgements', async () => {
+  it('finds nothing by this client, by a field or past the end with 4, 5 and 3 requests, and lists no judgements', async () => {
     const [service] = services;
     const { queue_id, ids } = await createQueue(service!, bulkCalls(50));
     const asUser = await connect(service!);
@@ -155,9 +155,31 @@ describe('query_queue_items at a service that counts', () => {
     const underName = 'Here, me is this client; the user\'s own judgements are under judged_by "ada".';
     const whoJudged = 'Call summarize_queue by annotator and field to see who judged what.';
     expect(found).toEqual([
-      { none: [], hint: underName, matching: 0, requests: 6 },
+      { none: [], hint: underName, matching: 0, requests: 4 },
       { none: [], hint: whoJudged, matching: 0, requests: 5 },
       { none: [], hint: undefined, matching: 50, requests: 3 },
+    ]);
+  });
+});
+
+describe('tools at a service that counts', () => {
+  it('find what an annotator judged with one request by the whole name, and with three more by another case', async () => {
+    const [service] = services;
+    const { queue_id, ids } = await createQueue(service!, bulkCalls(3));
+    const { call, count } = await connect(service!);
+    await call('update_queue_items', { queue_id, items: [{ item_id: ids[0], ...change }], by_user: true });
+    count();
+    const requests = [];
+    for (const judged_by of ['ada', 'ADA']) {
+      const args = { queue_id, filter: { judged_by } };
+      expect((await call('query_queue_items', args)).items).toEqual([expect.objectContaining({ id: ids[0] })]);
+      const page = count();
+      expect(await call('summarize_queue', { ...args, by: ['state'] })).toMatchObject({ total_items: 1 });
+      requests.push([page, count()]);
+    }
+    expect(requests).toEqual([
+      [1, 1],
+      [4, 4],
     ]);
   });
 });
