@@ -253,6 +253,37 @@ export async function* inOrderOfStart<T>(
   }
 }
 
+/** Number of calls that are skipped in the order of a page; more are skipped in that of start alone, which an index has. */
+const maxSkipped = 1000;
+
+/**
+ * Returns the start of the call after a number of calls, and how many of these have the same start; undefined if there is no such
+ * call.
+ */
+async function startAfter(
+  transaction: Transaction,
+  { parts }: CallsPlan,
+  direction: SortKey['direction'],
+  calls: number,
+) {
+  const next = await transaction
+    .selectFrom('calls')
+    .select('started_at')
+    .where(joinParts(parts))
+    .orderBy('started_at', direction)
+    .limit(1)
+    .offset(calls)
+    .executeTakeFirst();
+  if (!next) return undefined;
+  const { earlier } = await transaction
+    .selectFrom('calls')
+    .select(({ fn }) => fn.countAll<number>().as('earlier'))
+    .where(conditionOf(parts, { direction, after: undefined, upTo: { ...next, id: '' } }))
+    .executeTakeFirstOrThrow();
+  // PostgreSQL's driver returns counts as strings.
+  return { ...next, calls: calls - Number(earlier) };
+}
+
 /** Finds the calls that satisfy the conditions of a plan, in the order of start, in batches. */
 async function* foundInOrderOfStart(
   database: Database,
@@ -266,6 +297,13 @@ async function* foundInOrderOfStart(
   let after: Position | undefined;
   let end: Position | undefined;
   let isFull = false;
+  let toSkip = skippedByDatabase;
+  if (toSkip > maxSkipped && !isSorted(plan)) {
+    const next = await database.read((transaction) => startAfter(transaction, plan, direction, toSkip));
+    if (!next) return;
+    after = { started_at: next.started_at };
+    toSkip = next.calls;
+  }
   while (wanted > 0) {
     await nextTurn();
     const maxFound = accepts ? maxBatchCalls : Math.min(wanted, maxBatchCalls);
@@ -284,10 +322,11 @@ async function* foundInOrderOfStart(
           .orderBy(startOf(plan), direction)
           .orderBy('id')
           .limit(maxFound)
-          .offset(after ? 0 : skippedByDatabase);
+          .offset(toSkip);
         return positions.execute();
       }),
     );
+    toSkip = 0;
     if (!accepts) wanted -= found.length;
     yield found;
     isFull = found.length === maxFound;

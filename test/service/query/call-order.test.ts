@@ -248,6 +248,37 @@ describe('calls that start at the same time', () => {
       expect(counted.body).toEqual({ count });
     }
   });
+
+  it('are on the right pages after thousands of calls, with and without a time or an operation', async () => {
+    const project_id = 'p/many-together';
+    const calls = Array.from({ length: 2400 }, (_, index) => ({
+      id: `id-${String((index * 77) % 2400).padStart(4, '0')}`,
+      op_name: `op-${index % 2}`,
+      started_at: time(Math.floor(index / 350)),
+      ended_at: time(10),
+      inputs: {},
+      output: null,
+    }));
+    await record(project_id, calls);
+    const since = { $gte: [{ $getField: 'started_at' }, { $literal: Date.parse(time(1)) / 1000 }] };
+    const selections: [object, (call: Call) => boolean][] = [
+      [{}, () => true],
+      [{ query: { $expr: since } }, ({ started_at }) => started_at >= time(1)],
+      [{ filter: { op_names: ['op-1'] } }, ({ op_name }) => op_name === 'op-1'],
+    ];
+    for (const [selection, isSelected] of selections) {
+      for (const direction of ['asc', 'desc'] as const) {
+        const sort_by: Key[] = [{ field: 'started_at', direction }];
+        const expected = inOrder(calls.filter(isSelected), sort_by);
+        for (const offset of [1000, 1001, 1050, 1199, 1399, 1400, 1777, 2399, 2400, 9000]) {
+          const page = await idsOf({ project_id, ...selection, sort_by, offset, limit: 7 });
+          expect(page, `${JSON.stringify(selection)} ${direction} ${offset}`).toEqual(
+            expected.slice(offset, offset + 7),
+          );
+        }
+      }
+    }
+  });
 });
 
 describe('conditions on the name of the operation', () => {
