@@ -37,8 +37,11 @@ interface WantedPage extends Page {
   isIndexed: boolean;
   /** Maximum number of its items, if a list names them; otherwise infinity. */
   maxItems: number;
-  /** The items among which those of the page are numbered, if they are. */
-  numbered: Items | undefined;
+  /** All items of the queue, among which those of the page are numbered if it `isNumbered`. */
+  all: Items;
+  isNumbered: boolean;
+  /** Selects the items of the page among some. */
+  among(some: Items): Items;
 }
 
 /** `hold` is called with the maximum number of ids before they are read. */
@@ -46,9 +49,9 @@ type HoldingContext = PageContext & { hold(count: number): void };
 
 /** Finds the ids of a page, in its order. */
 export async function findPageIds(page: WantedPage, order: Order, context: HoldingContext): Promise<PageId[]> {
-  const { numbered } = page;
+  const { all: numbered, isNumbered } = page;
   const ids = await (page.maxItems === Infinity ? findIds : sortListed)(page, order, context);
-  if (!numbered || ids.length === 0) return ids.map((id) => ({ id, position: null }));
+  if (!isNumbered || ids.length === 0) return ids.map((id) => ({ id, position: null }));
   const rows = itemsOf(ids, context)
     .select(['id', ...sortFields])
     .orderBy(sqlOf(order));
@@ -56,22 +59,36 @@ export async function findPageIds(page: WantedPage, order: Order, context: Holdi
   return (await numberRows([all], numbered, order, context)).sort((a, b) => a.position - b.position);
 }
 
-/** Finds the ids of a page among items that a list has, sorted in one statement, because each statement looks the whole list up. */
-async function sortListed({ items, offset, ...page }: WantedPage, order: Order, { hold }: HoldingContext) {
-  const limit = Math.max(0, Math.min(page.limit, page.maxItems - offset));
+/**
+ * Finds the ids of a page among items that a list has, sorted in one statement, because each statement looks the whole list up. Of a long
+ * list, the first items in the order of an index may have enough.
+ */
+async function sortListed(page: WantedPage, order: Order, { transaction, maxSorted, hold }: HoldingContext) {
+  const { items, all, maxItems, offset } = page;
+  const limit = Math.max(0, Math.min(page.limit, maxItems - offset));
   hold(limit);
   if (limit === 0) return [];
+  if (isOfIndex(order) && maxItems > maxSorted && offset + limit <= maxSorted) {
+    const first = all
+      .selectAll()
+      .orderBy(sqlOf(order))
+      .limit(10 * maxSorted)
+      .as('queue_items');
+    const found = page.among(transaction.selectFrom(first)).orderBy(sqlOf(order)).limit(limit).offset(offset);
+    const ids = await idsOf(found);
+    if (ids.length === limit) return ids;
+  }
   // SQLite would walk the index of an order, and look for each of its items in the list.
   return idsOf(items.orderBy(sqlOf(order, withoutIndex)).limit(limit).offset(offset));
 }
 
 async function findIds(
-  { items, offset, isIndexed, numbered, ...page }: WantedPage,
+  { items, offset, isIndexed, isNumbered, ...page }: WantedPage,
   order: Order,
   context: HoldingContext,
 ) {
   const { maxSorted, hold } = context;
-  const needsSorting = numbered !== undefined || isIndexed || !isOfIndex(order);
+  const needsSorting = isNumbered || isIndexed || !isOfIndex(order);
   // Without an order, SQLite would search its smallest index, and read every row for the filter.
   const searched = isIndexed ? items : items.orderBy('created_at');
   const maxFew = isIndexed ? 10 * maxSorted : maxSorted;

@@ -25,7 +25,14 @@ import { findFeedbackOf, readFeedbackByKeys } from './feedback.ts';
 import { findPageIds } from './find-page-ids.ts';
 import { inTransaction, type OperationHandler } from './operation.ts';
 import { requireQueueRow } from './queues.ts';
-import { conditionsFor, findsByIndex, type ItemSelection, maxItemsOf, selectItems } from './select-items.ts';
+import {
+  conditionsFor,
+  findsByIndex,
+  type ItemSelection,
+  maxItemsOf,
+  type SelectedItems,
+  selectItems,
+} from './select-items.ts';
 
 /** Reads a page of a queue's items, with their positions in the whole queue when the request asks for them. */
 export const queryQueueItems: OperationHandler<'queryQueueItems'> = async (
@@ -65,13 +72,19 @@ export async function findItemPage(
   if (!(await findQueue(transaction, queue.project_id, queue.queue_id))) return { items: [] };
   const order = totalOrder(body.sort_by, sortFields, { field: 'created_at', direction: 'asc' });
   const items = selectItems(transaction, queue, conditions);
-  const numbered = body.include_position ? selectItems(transaction, queue) : undefined;
-  const page = { items, numbered, offset: body.offset ?? 0, limit: body.limit ?? Number.MAX_SAFE_INTEGER };
-  const isIndexed = findsByIndex(conditions);
+  const page = {
+    items,
+    all: selectItems(transaction, queue),
+    among: (some: SelectedItems) => selectItems(transaction, queue, conditions, some),
+    isNumbered: body.include_position === true,
+    isIndexed: findsByIndex(conditions),
+    maxItems: maxItemsOf(conditions),
+    offset: body.offset ?? 0,
+    limit: body.limit ?? Number.MAX_SAFE_INTEGER,
+  };
   const { database } = conditions;
   const hold = (count: number) => budget.hold(count * bytesPerItem, pageHint);
-  const maxItems = maxItemsOf(conditions);
-  const ids = await findPageIds({ ...page, isIndexed, maxItems }, order, { transaction, database, maxSorted, hold });
+  const ids = await findPageIds(page, order, { transaction, database, maxSorted, hold });
   const list = database.textsOf(JSON.stringify(ids.map(({ id }) => id)));
   const itemsOfPage = transaction.selectFrom('queue_items').where(sql<boolean>`id in ${list}`);
   const { chars } = await itemsOfPage

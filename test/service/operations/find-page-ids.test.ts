@@ -95,7 +95,9 @@ describe('findPageIds', () => {
                 const found = await findPageIds(
                   {
                     items: selectItems(transaction, queue, conditions),
-                    numbered: isNumbered ? selectItems(transaction, queue) : undefined,
+                    all: selectItems(transaction, queue),
+                    among: (some) => selectItems(transaction, queue, conditions, some),
+                    isNumbered,
                     isIndexed,
                     maxItems,
                     offset,
