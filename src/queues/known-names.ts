@@ -32,25 +32,36 @@ export async function requireKnownNames(filter: ItemsFilter, queue: QueueAccess,
   if (matching < new Set(filter.ids).size) await requireKnownIds(filter.ids!, queue);
   if (matching > 0) return;
   await requireOwnMembers(filter, queue);
-  const { call_op_name, field } = filter;
-  const judged_by = meansCaller(filter.judged_by) ? undefined : filter.judged_by;
-  if ((call_op_name ?? judged_by ?? field) === undefined) return;
-  const { items, judgements } = await readSummarized(queue, {}, { judgements: (judged_by ?? field) !== undefined });
-  if (items.length === 0) await requireQueue(queue.id, queue.project, queue.service);
-  const operations = [...new Set(items.map((item) => item.call_op_name))];
-  if (call_op_name !== undefined && !operations.includes(call_op_name)) {
-    throw invalidArgument(['filter', 'call_op_name'], {
-      fault: `Queue ${queue.id} has no call of the operation ${JSON.stringify(shortName(call_op_name))}`,
-      hint: nearestSentence('operations', call_op_name, operations) || 'The queue is empty.',
-    });
+  const { call_op_name, judged_by, field } = filter;
+  const isKnownOperation = call_op_name === undefined || (await hasItem({ call_op_name }, queue));
+  const isKnownField = field === undefined || (await hasItem({ field }, queue));
+  // Whole names have been looked up before.
+  const isKnownAnnotator = !judged_by?.endsWith('*') || (await hasItem({ judged_by }, queue));
+  let judgements: readonly Judgement[] = [];
+  // Only what is unknown, or not applied by the service, takes all names.
+  if (!isKnownOperation || !isKnownField || !isKnownAnnotator) {
+    const read = await readSummarized(queue, {}, { judgements: !isKnownField || !isKnownAnnotator });
+    judgements = read.judgements;
+    if (read.items.length === 0) await requireQueue(queue.id, queue.project, queue.service);
+    const operations = [...new Set(read.items.map((item) => item.call_op_name))];
+    if (call_op_name !== undefined && !operations.includes(call_op_name)) {
+      throw invalidArgument(['filter', 'call_op_name'], {
+        fault: `Queue ${queue.id} has no call of the operation ${JSON.stringify(shortName(call_op_name))}`,
+        hint: nearestSentence('operations', call_op_name, operations) || 'The queue is empty.',
+      });
+    }
+    if (field !== undefined && !isKnownField) await requireField(field, judgements, queue);
+    if (!isKnownAnnotator && !judgements.some(isByNamed(filter, queue)))
+      throw unknownAnnotator(judged_by!, judgements, queue);
   }
-  if (field !== undefined) {
-    await requireField(field, judgements, queue);
-    await requireFittingValue(field, filter.value, judgements, queue);
-  }
-  if (judged_by !== undefined && !judgements.some(isByNamed({ judged_by }, queue))) {
-    throw unknownAnnotator(judged_by, judgements, queue);
-  }
+  await requireFittingValue(filter, judgements, queue);
+}
+
+/** Returns whether an item of a queue fulfils conditions; undefined if the service ignores them. */
+async function hasItem(filter: ItemQuery['filter'], queue: QueueAccess): Promise<boolean | undefined> {
+  const query: ItemQuery = { filter, limit: 1 };
+  const found = isIgnored(query, queue) ? [] : (await readItems(queue, query)).items;
+  return isIgnored(query, queue) ? undefined : found.length > 0;
 }
 
 /**
@@ -80,8 +91,7 @@ async function requireOwnMembers(filter: ItemsFilter, queue: QueueAccess): Promi
   for (const member of ownMembers) {
     const wanted = filter[member];
     if (wanted === undefined) continue;
-    const { items } = await readItems(queue, { filter: { [member]: wanted }, limit: 1 });
-    const others = items.length > 0 ? [] : await firstItems(queue);
+    const others = (await hasItem({ [member]: wanted }, queue)) ? [] : await firstItems(queue);
     const values = [...new Set(others.flatMap((item) => item[member] ?? []))];
     if (values.length === 0) continue;
     throw invalidArgument(['filter', member], {
@@ -102,14 +112,15 @@ async function firstItems(queue: QueueAccess): Promise<QueueItem[]> {
 }
 
 async function requireFittingValue(
-  name: string,
-  value: ItemsFilter['value'],
+  { field: name, value }: ItemsFilter,
   judgements: readonly Judgement[],
-  { id, project, service }: QueueAccess,
+  queue: QueueAccess,
 ): Promise<void> {
-  if (value === undefined || judgements.some((given) => given.field === name && isSame(given.value, value))) return;
-  const field = (await readQueueFields(id, project, service)).find((each) => each.name === name);
+  if (name === undefined || value === undefined) return;
+  const field = (await readQueueFields(queue.id, queue.project, queue.service)).find((each) => each.name === name);
   if (!field || fitsSchema(field.schema, value)) return;
+  const isSameAs = (given: Judgement) => given.field === name && isSame(given.value, value);
+  if ((await hasItem({ field: name, value }, queue)) ?? judgements.some(isSameAs)) return;
   throw invalidArgument(['filter', 'value'], {
     fault: `The value ${shortName(JSON.stringify(value))} does not fit the field ${name}`,
     hint: `The field is ${renderTypes([field])}.`,
@@ -154,12 +165,10 @@ export function isWholeNameOf({ judged_by }: ItemsFilter, judgements: readonly J
 export async function withWholeNames(filter: ItemsFilter, queue: QueueAccess): Promise<ItemsFilter> {
   const { judged_by: name } = filter;
   if (name === undefined || name.endsWith('*') || meansCaller(name)) return filter;
-  const named: ItemQuery = { filter: { judged_by: name }, limit: 1 };
   // A whole name needs no other, and one item tells it sooner than the names of all annotators.
-  const found = isIgnored(named, queue) ? [] : (await readItems(queue, named)).items;
-  if (found.length > 0 && !isIgnored(named, queue)) return filter;
+  if (await hasItem({ judged_by: name }, queue)) return filter;
   const { items, judgements } = await readSummarized(queue, {}, { judgements: true });
-  if (items.length === 0) return filter;
+  if (items.length === 0) await requireQueue(queue.id, queue.project, queue.service);
   const alternative = `, or ${JSON.stringify(`${shortName(name)}*`)} for all of them`;
   const judged_by = annotatorMeant(name, judgements, ['filter', 'judged_by'], queue, alternative);
   if (judged_by === undefined) throw unknownAnnotator(name, judgements, queue);
