@@ -4,6 +4,7 @@ import { nextTurn } from '../../core/turns.ts';
 import type { RequestBudget } from '../request-budget.ts';
 import type { Database, Transaction } from '../storage/database.ts';
 import type { Tables } from '../storage/database-tables.ts';
+import { isPostgres } from '../storage/in-chunks.ts';
 import {
   type DatedKey,
   isWanted,
@@ -64,6 +65,8 @@ export async function* readAlikeCalls<Found extends { firstCalls: readonly strin
     const heldBytes = count * bytesPerFeedback;
     await budget.reserve(heldBytes);
     const reading = database.read(async (transaction) => {
+      // PostgreSQL would collect all feedback of the part before it sorts it, though an index has the order.
+      if (isPostgres(transaction)) await sql`set local random_page_cost = 1.1`.execute(transaction);
       const ofPart = last === undefined ? select(transaction) : select(transaction).where('weave_ref', '<=', last);
       const feedback = ofPart.where(isWanted(ofQueue));
       const inOrder = feedback

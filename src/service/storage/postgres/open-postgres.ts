@@ -12,13 +12,11 @@ import { postgresTextIndex } from './text-index.ts';
 
 /**
  * Set in each transaction, because poolers such as PgBouncer reject or forget settings of a connection. Compiling a statement
- * takes longer than it saves, and so does starting workers for statements of less than about a tenth of a second. The default price of a
- * page at a random place is that of a turning disk, for which whole tables would be read and sorted in spite of their indexes.
+ * takes longer than it saves, and so does starting workers for statements of less than about a tenth of a second.
  */
 const settings = `
   set local jit = off;
   set local parallel_setup_cost = 10000;
-  set local random_page_cost = 1.1;
   set local statement_timeout = '30s';
   set local lock_timeout = '10s';
   set local idle_in_transaction_session_timeout = '60s'`;
