@@ -141,8 +141,10 @@ Example: {"queue_id":"support-triage"}`,
       limit === undefined
         ? { items: [], hasMore: false, as_of: service.facts.now() }
         : await readPage({ ...query, limit }, access);
-    const counted = limit === undefined && args.filter ? await countReviewed(args.filter, query, access) : undefined;
-    const { queue, stats } = await requireQueueWithStats(queue_id, project, service);
+    const [counted, { queue, stats }] = await Promise.all([
+      limit === undefined && args.filter ? countReviewed(args.filter, query, access) : undefined,
+      requireQueueWithStats(queue_id, project, service),
+    ]);
     const callIds = page.items.map(({ call_id }) => call_id);
     const [fields = []] = limit === undefined ? [] : await readFieldsOfQueues([queue], context.service);
     if (limit !== undefined) rememberRules(access, page.as_of, rulesOf(queue, fields));
