@@ -135,7 +135,8 @@ export const tables = {
         ...Object.fromEntries(itemSortColumns.map((column) => [`queue_items_by_${column}`, itemIndex(column)])),
         queue_items_by_trace: '(project_id, queue_id, call_trace_id)',
         // A fraction of the others' size: for counts.
-        queue_items_by_state: '(project_id, queue_id, call_op_name, annotation_state) where deleted_at is null',
+        queue_items_by_state:
+          '(project_id, queue_id, call_op_name, annotation_state, failed, added_by) where deleted_at is null',
         queue_items_running: '(project_id, call_id) where call_ended_at is null',
         queue_items_failed: '(project_id, queue_id, call_id, id) where deleted_at is null and failed = 1',
         // Has only the items that have progress of annotators, whose finished ones are counted.
