@@ -257,15 +257,11 @@ export async function* inOrderOfStart<T>(
 const maxSkipped = 1000;
 
 /**
- * Returns the start of the call after a number of calls, and how many of these have the same start; undefined if there is no such
- * call.
+ * Returns the start of the call after a number of calls that an index finds in order of start, and how many of these have the same
+ * start; undefined if there is no such call.
  */
-async function startAfter(
-  transaction: Transaction,
-  { parts }: CallsPlan,
-  direction: SortKey['direction'],
-  calls: number,
-) {
+async function startAfter(transaction: Transaction, plan: CallsPlan, direction: SortKey['direction'], calls: number) {
+  const parts = plan.parts.filter(isInOrderOfStart);
   const next = await transaction
     .selectFrom('calls')
     .select('started_at')
@@ -298,11 +294,14 @@ async function* foundInOrderOfStart(
   let end: Position | undefined;
   let isFull = false;
   let toSkip = skippedByDatabase;
-  if (toSkip > maxSkipped && !isSorted(plan)) {
-    const next = await database.read((transaction) => startAfter(transaction, plan, direction, toSkip));
+  if (offset > maxSkipped && !isSorted(plan)) {
+    const next = await database.read((transaction) => startAfter(transaction, plan, direction, offset));
+    // The other conditions find no more calls.
     if (!next) return;
-    after = { started_at: next.started_at };
-    toSkip = next.calls;
+    if (toSkip > 0) {
+      after = { started_at: next.started_at };
+      toSkip = next.calls;
+    }
   }
   while (wanted > 0) {
     await nextTurn();
