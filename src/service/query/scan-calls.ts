@@ -90,7 +90,7 @@ function startOf(plan: CallsPlan) {
 }
 
 /** Returns whether one statement may find all calls of a plan in order of start. */
-const isOrdered = (plan: CallsPlan): boolean => plan.parts.every(isSorted(plan) ? hasIndex : isInOrderOfStart);
+export const isOrdered = (plan: CallsPlan): boolean => plan.parts.every(isSorted(plan) ? hasIndex : isInOrderOfStart);
 
 /**
  * Returns where a statement must stop that searches at most `calls` calls of a range, counting those that an index finds in order of
