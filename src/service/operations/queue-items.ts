@@ -179,7 +179,7 @@ const maxDisplayFieldsChars = 32 * 1024 * 1024;
 export const addQueueItems: OperationHandler<'addQueueItems'> = async ({ path, body, account }, { database }) => {
   const { project_id, call_ids, display_fields } = body;
   const { queue_id } = path;
-  const { grows, ...counts } = await database.write(async (transaction) => {
+  const { hasMostlyNew, ...counts } = await database.write(async (transaction) => {
     await requireQueueRow(transaction, project_id, queue_id);
     const rows = await inChunks(call_ids, (ids) =>
       selectInProject(transaction, 'calls', project_id)
@@ -197,20 +197,15 @@ export const addQueueItems: OperationHandler<'addQueueItems'> = async ({ path, b
     const items = known.map((id) => ({ ...calls.get(id)!, ...rest }));
     const target = { projectId: project_id, queueId: queue_id, addedBy: account };
     const { added, duplicates } = await addItems(transaction, items, target);
-    const held = selectInProject(transaction, 'queue_items', project_id).where('queue_id', '=', queue_id);
-    const grows =
-      added > itemsPerStep &&
-      (
-        await held
-          .select('id')
-          .limit(2 * added)
-          .execute()
-      ).length <
-        2 * added;
-    return { added_count: added, duplicates, grows };
+    const held = await selectInProject(transaction, 'queue_items', project_id)
+      .where('queue_id', '=', queue_id)
+      .select('id')
+      .limit(2 * added)
+      .execute();
+    return { added_count: added, duplicates, hasMostlyNew: added > itemsPerStep && held.length < 2 * added };
   });
-  // Not each time, because large tables take seconds.
-  if (grows) await database.gatherStatistics();
+  // Not each time, because large tables take seconds. If it fails, the engine will do it by itself.
+  if (hasMostlyNew) await database.gatherStatistics().catch(() => {});
   return counts;
 };
 
