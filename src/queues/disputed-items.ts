@@ -26,7 +26,7 @@ export async function readDisputedPage(
     given,
     queue,
     (tried) => readCounted(queue, tried, { judgements: true, gold: true }),
-    (tried) => tried !== undefined && isWholeNameOf(given, tried.judgements),
+    (summary) => summary !== undefined && isWholeNameOf(given, summary.judgements),
   );
   const query = { include_feedback: true, include_own_state };
   const whole = counted ? { items: [], feedback: [] } : await matchingItems(queue, filter, query);

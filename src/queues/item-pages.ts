@@ -65,9 +65,13 @@ export async function readItemPage(
     const page = await (isUnfinishedOnly ? readUnfinished : readItems)(queue, atService);
     return isLeftToUs() ? undefined : page;
   };
-  const tried = await findWithWholeNames(givenFilter, queue, readAtService, (page) => (page?.items.length ?? 0) > 0);
-  const { filter } = tried;
-  let read = tried.found;
+  const { filter, found: readThere } = await findWithWholeNames(
+    givenFilter,
+    queue,
+    readAtService,
+    (there) => (there?.items.length ?? 0) > 0,
+  );
+  let read = readThere;
   let found: ItemPage['found'];
   if (!read) {
     const all = await matchingItems(queue, filter, query);

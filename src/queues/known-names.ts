@@ -38,7 +38,7 @@ export async function requireKnownNames(filter: ItemsFilter, queue: QueueAccess,
   // Whole names have been looked up before.
   const isKnownAnnotator = !judged_by?.endsWith('*') || (await hasItem({ judged_by }, queue));
   let judgements: readonly Judgement[] = [];
-  // Only what is unknown, or not applied by the service, takes all names.
+  // All names are read only where one is unknown, or where the service ignores the condition.
   if (!isKnownOperation || !isKnownField || !isKnownAnnotator) {
     const read = await readSummarized(queue, {}, { judgements: !isKnownField || !isKnownAnnotator });
     judgements = read.judgements;

@@ -92,7 +92,7 @@ Example: {"queue_id":"support-triage","by":["operation","state"]}`,
       given,
       queue,
       (tried) => readSummarized(queue, tried, parts),
-      (tried) => (wantsJudgements ? isWholeNameOf(given, tried.judgements) : tried.items.length > 0),
+      (summary) => (wantsJudgements ? isWholeNameOf(given, summary.judgements) : summary.items.length > 0),
     );
     const { items: found, judgements } = read;
     if (found.length === 0) await requireQueue(queue_id, queue.project, context.service);

@@ -11,7 +11,6 @@ import type { ItemsFilter } from '../items-filter.ts';
 import { byCall, judgementsOf, type Note, readNotes } from '../judgements.ts';
 import { nearestItems } from '../known-names.ts';
 import { matchingItems } from '../matching-items.ts';
-
 import type { QueueAccess } from '../queue-access.ts';
 import { notes } from '../queue-fields.ts';
 import { type ItemsWithFeedback, readItemsBy } from '../read-items.ts';

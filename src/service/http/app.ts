@@ -185,7 +185,7 @@ async function sendParts(
       throw error;
     }
   };
-  // What is left is a client that has gone.
+  // A failure of the parts has been logged. Any other means that the client has gone.
   await pipeline(all, outgoing).catch(() => {});
   return RESPONSE_ALREADY_SENT;
 }

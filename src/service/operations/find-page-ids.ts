@@ -49,14 +49,13 @@ type HoldingContext = PageContext & { hold(count: number): void };
 
 /** Finds the ids of a page, in its order. */
 export async function findPageIds(page: WantedPage, order: Order, context: HoldingContext): Promise<PageId[]> {
-  const { all: numbered, isNumbered } = page;
   const ids = await (page.maxItems === Infinity ? findIds : sortListed)(page, order, context);
-  if (!isNumbered || ids.length === 0) return ids.map((id) => ({ id, position: null }));
+  if (!page.isNumbered || ids.length === 0) return ids.map((id) => ({ id, position: null }));
   const rows = itemsOf(ids, context)
     .select(['id', ...sortFields])
     .orderBy(sqlOf(order));
-  const all = { rows: await rows.execute(), indexed: numbered, isOfGroup: sql<SqlBool>`true`, precedingCount: 0 };
-  return (await numberRows([all], numbered, order, context)).sort((a, b) => a.position - b.position);
+  const ofPage = { rows: await rows.execute(), indexed: page.all, isOfGroup: sql<SqlBool>`true`, precedingCount: 0 };
+  return (await numberRows([ofPage], page.all, order, context)).sort((a, b) => a.position - b.position);
 }
 
 /**

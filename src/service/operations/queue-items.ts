@@ -197,17 +197,29 @@ export const addQueueItems: OperationHandler<'addQueueItems'> = async ({ path, b
     const items = known.map((id) => ({ ...calls.get(id)!, ...rest }));
     const target = { projectId: project_id, queueId: queue_id, addedBy: account };
     const { added, duplicates } = await addItems(transaction, items, target);
-    const held = await selectInProject(transaction, 'queue_items', project_id)
-      .where('queue_id', '=', queue_id)
-      .select('id')
-      .limit(2 * added)
-      .execute();
-    return { added_count: added, duplicates, hasMostlyNew: added > itemsPerStep && held.length < 2 * added };
+    const hasMostlyNew = await addsMost(transaction, { project_id, queue_id }, added);
+    return { added_count: added, duplicates, hasMostlyNew };
   });
   // Not each time, because large tables take seconds. If it fails, the engine will do it by itself.
   if (hasMostlyNew) await database.gatherStatistics().catch(() => {});
   return counts;
 };
+
+/** Returns whether items that were just added are many, and most of those that their queue has. */
+async function addsMost(
+  transaction: Transaction,
+  { project_id, queue_id }: { project_id: string; queue_id: string },
+  added: number,
+): Promise<boolean> {
+  if (added <= itemsPerStep) return false;
+  const other = await selectInProject(transaction, 'queue_items', project_id)
+    .where('queue_id', '=', queue_id)
+    .select('id')
+    .limit(1)
+    .offset(2 * added - 1)
+    .executeTakeFirst();
+  return other === undefined;
+}
 
 /**
  * Marks items as deleted, so that they are found no more until their calls are added again. Needs a write transaction. Unknown

@@ -224,7 +224,7 @@ function canSortById(database: Database, plan: CallsPlan, { offset, limit }: Pag
   return limit <= maxSorted && offset + limit <= maxEnd && !plan.ids && !plan.accepts && isOrdered(plan);
 }
 
-/** Yields a page of calls that indexes find, in the order of their ids, by which the database sorts. */
+/** Yields a page of calls in the order of their ids. Indexes find the calls, and the database sorts them. */
 async function* byId(
   database: Database,
   plan: CallsPlan,

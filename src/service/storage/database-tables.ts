@@ -134,7 +134,7 @@ export const tables = {
       indexes: {
         ...Object.fromEntries(itemSortColumns.map((column) => [`queue_items_by_${column}`, itemIndex(column)])),
         queue_items_by_trace: '(project_id, queue_id, call_trace_id)',
-        // A fraction of the others' size: for counts.
+        // For counts: it takes a fraction of the room of the others.
         queue_items_by_state:
           '(project_id, queue_id, call_op_name, annotation_state, failed, added_by) where deleted_at is null',
         queue_items_running: '(project_id, call_id) where call_ended_at is null',
