@@ -181,11 +181,14 @@ async function sendParts(
     try {
       yield* collected;
     } catch (error) {
-      context.get('log')('error', 'response interrupted', { error: error instanceof Error ? error.stack : error });
+      // When the client has gone, what it asked for is no longer read on.
+      if (!outgoing.closed) {
+        context.get('log')('error', 'response interrupted', { error: error instanceof Error ? error.stack : error });
+      }
       throw error;
     }
   };
-  // A failure of the parts has been logged. Any other means that the client has gone.
+  // A failure has been logged, unless the client has gone.
   await pipeline(all, outgoing).catch(() => {});
   return RESPONSE_ALREADY_SENT;
 }

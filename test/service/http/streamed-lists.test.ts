@@ -41,12 +41,18 @@ describe('POST /calls/stream_query', () => {
     await expect.poll(() => served.at(-1)).toBe('queryCalls');
   });
 
-  it('waits for a client that does not read, answers others meanwhile, and ends when the client disconnects', async () => {
+  /** Sends the query over a connection of its own, and waits for the first part of the list. */
+  async function startReading() {
     const { port } = new URL(service.running.url);
     const socket = connect(Number(port), '127.0.0.1');
     const head = `POST /calls/stream_query HTTP/1.1\r\nHost: localhost\r\nAuthorization: ${basic}`;
     socket.write(`${head}\r\nContent-Type: application/json\r\nContent-Length: ${body.length}\r\n\r\n${body}`);
     await once(socket, 'data');
+    return socket;
+  }
+
+  it('waits for a client that does not read, answers others meanwhile, and ends when the client disconnects', async () => {
+    const socket = await startReading();
     socket.pause();
     const count = await service.send('POST', '/calls/query_stats', basic, { project_id: 'p/q' });
     expect(count.body).toEqual({ count: calls });
@@ -56,6 +62,17 @@ describe('POST /calls/stream_query', () => {
     expect(served.slice(-2)).toEqual(['countCalls', 'startCall']);
     socket.destroy();
     await expect.poll(() => served.at(-1)).toBe('queryCalls');
+    expect(logged).not.toContain('response interrupted');
+  });
+
+  it('ends without an error when the client disconnects while the list is read', async () => {
+    const before = served.length;
+    for (const reads of [0, 30, 60, 90, 120, 150, 180]) {
+      const socket = await startReading();
+      for (let read = 0; read < reads; read += 1) await once(socket, 'data');
+      socket.destroy();
+    }
+    await expect.poll(() => served.length).toBe(before + 7);
     expect(logged).not.toContain('response interrupted');
   });
 
