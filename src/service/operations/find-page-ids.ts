@@ -82,7 +82,7 @@ async function sortListed(page: WantedPage, order: Order, { transaction, maxSort
 }
 
 async function findIds(
-  { items, offset, isIndexed, isNumbered, ...page }: WantedPage,
+  { items, offset, limit, isIndexed, isNumbered, all }: WantedPage,
   order: Order,
   context: HoldingContext,
 ) {
@@ -94,17 +94,24 @@ async function findIds(
   const few = needsSorting ? await idsOf(searched.limit(maxFew + 1)) : undefined;
   const isFew = few !== undefined && few.length <= maxFew;
   const isDeep = offset > maxSorted;
-  // Enough to know the nearer end.
-  const maxCount = Math.min(offset * (isDeep ? 2 : 1) + page.limit, Number.MAX_SAFE_INTEGER);
-  const count = isFew ? few.length : await countItems(searched.limit(maxCount), context);
-  const limit = Math.max(0, Math.min(page.limit, count - offset));
-  hold(limit);
-  if (limit === 0) return [];
+  // Counting all items takes much less than applying the conditions. If twice the offset are there, the beginning is nearer.
+  const maxCount = Math.min(2 * offset, Number.MAX_SAFE_INTEGER);
+  const most = isDeep && !isFew ? await countItems(all.limit(maxCount), context) : maxCount;
+  if (isDeep && most <= offset) return [];
+  let count = Infinity;
+  if (isFew) count = few.length;
+  else if (most < maxCount || limit > maxSorted) count = await countItems(searched, context);
+  const found = Math.max(0, Math.min(limit, count - offset));
+  hold(found);
+  if (found === 0) return [];
   const find = needsSorting && !isFew ? findPart : sortPart;
-  const found = isFew ? itemsOf(few, context) : items;
   // The nearer end of the order takes less counting.
   const isNearEnd = isDeep && offset > count / 2;
-  const part = { items: found, offset: isNearEnd ? count - offset - limit : offset, limit };
+  const part = {
+    items: isFew ? itemsOf(few, context) : items,
+    offset: isNearEnd ? count - offset - found : offset,
+    limit: found,
+  };
   const ids = await find(part, isNearEnd ? reversed(order) : order, context);
   return isNearEnd ? ids.reverse() : ids;
 }
@@ -137,6 +144,7 @@ async function findPart(part: Page, order: Order, context: PageContext): Promise
     .selectFrom(values.limit(part.limit).offset(part.offset).as('values'))
     .select(({ fn }) => [fn.min('value').as('least'), fn.max('value').as('greatest')])
     .executeTakeFirstOrThrow();
+  if (least === null || greatest === null) return [];
   const [first, last] = key.direction === 'asc' ? [least, greatest] : [greatest, least];
   const { maxSorted } = context;
   const hasManyOf = async (bound: Value) =>
