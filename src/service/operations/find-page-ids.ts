@@ -99,8 +99,11 @@ async function findIds(
   const most = isDeep && !isFew ? await countItems(all.limit(maxCount), context) : maxCount;
   if (isDeep && most <= offset) return [];
   let count = Infinity;
-  if (isFew) count = few.length;
-  else if (most < maxCount || limit > maxSorted) count = await countItems(searched, context);
+  if (isFew) {
+    count = few.length;
+  } else if (most < maxCount || limit > maxSorted) {
+    count = await countItems(searched.limit(Math.min(maxCount + limit, Number.MAX_SAFE_INTEGER)), context);
+  }
   const found = Math.max(0, Math.min(limit, count - offset));
   hold(found);
   if (found === 0) return [];
