@@ -181,7 +181,7 @@ async function sendParts(
     try {
       yield* collected;
     } catch (error) {
-      // When the client has gone, what it asked for is no longer read on.
+      // Reading also fails when the client has gone, which is no error.
       if (!outgoing.closed) {
         context.get('log')('error', 'response interrupted', { error: error instanceof Error ? error.stack : error });
       }

@@ -94,7 +94,8 @@ async function findIds(
   const few = needsSorting ? await idsOf(searched.limit(maxFew + 1)) : undefined;
   const isFew = few !== undefined && few.length <= maxFew;
   const isDeep = offset > maxSorted;
-  // Counting all items takes much less than applying the conditions. If twice the offset are there, the beginning is nearer.
+  // To know the nearer end, the conditions are applied to every item. That pays only in the second half of all items, which are counted
+  // without conditions.
   const maxCount = Math.min(2 * offset, Number.MAX_SAFE_INTEGER);
   const most = isDeep && !isFew ? await countItems(all.limit(maxCount), context) : maxCount;
   if (isDeep && most <= offset) return [];
@@ -104,16 +105,16 @@ async function findIds(
   } else if (most < maxCount || limit > maxSorted) {
     count = await countItems(searched.limit(Math.min(maxCount + limit, Number.MAX_SAFE_INTEGER)), context);
   }
-  const found = Math.max(0, Math.min(limit, count - offset));
-  hold(found);
-  if (found === 0) return [];
+  const size = Math.max(0, Math.min(limit, count - offset));
+  hold(size);
+  if (size === 0) return [];
   const find = needsSorting && !isFew ? findPart : sortPart;
   // The nearer end of the order takes less counting.
   const isNearEnd = isDeep && offset > count / 2;
   const part = {
     items: isFew ? itemsOf(few, context) : items,
-    offset: isNearEnd ? count - offset - found : offset,
-    limit: found,
+    offset: isNearEnd ? count - offset - size : offset,
+    limit: size,
   };
   const ids = await find(part, isNearEnd ? reversed(order) : order, context);
   return isNearEnd ? ids.reverse() : ids;
