@@ -1,7 +1,7 @@
 import { groupBy } from '../core/append-to.ts';
 import { findDisagreements } from './disagreements.ts';
 import type { ItemPage, ItemPageRequest } from './item-pages.ts';
-import { judgementCondition } from './items-filter.ts';
+import { hasCallConditions, judgementCondition } from './items-filter.ts';
 import { goldOf, judgementsOf, latestJudgements } from './judgements.ts';
 import { findWithWholeNames, isWholeNameOf, requireKnownNames } from './known-names.ts';
 import { matchingItems } from './matching-items.ts';
@@ -22,12 +22,15 @@ export async function readDisputedPage(
 ): Promise<ItemPage & { matching: number; settled: number }> {
   const readAtMs = Date.now();
   // A service that counts lists each disputed item by itself, and the others in groups.
-  const { filter, found: counted } = await findWithWholeNames(
-    given,
-    queue,
-    (tried) => readCounted(queue, tried, { judgements: true, gold: true }),
-    (summary) => summary !== undefined && isWholeNameOf(given, summary.judgements),
-  );
+  const {
+    filter,
+    found: counted,
+    judgements: ofQueue,
+  } = await findWithWholeNames(given, queue, {
+    find: (tried) => readCounted(queue, tried, { judgements: true, gold: true }),
+    isFound: (summary) => summary !== undefined && isWholeNameOf(given, summary.judgements),
+    judgementsIn: (summary) => (hasCallConditions(given) ? undefined : summary?.judgements),
+  });
   const query = { include_feedback: true, include_own_state };
   const whole = counted ? { items: [], feedback: [] } : await matchingItems(queue, filter, query);
   const {
@@ -42,7 +45,7 @@ export async function readDisputedPage(
   const matches = await judgementCondition(filter, judgements, queue);
   const differs = await judgementCondition({ ...filter, disagreement: true }, judgements, queue);
   const items = found.filter(({ call_id }) => matches(call_id));
-  await requireKnownNames(filter, queue, items.length);
+  await requireKnownNames(filter, queue, items.length, ofQueue);
   const calls = new Set(items.map(({ call_id }) => call_id));
   const judged = judgedItems(items, latestJudgements(judgements.filter(({ call_id }) => calls.has(call_id))));
   const differing = new Set(items.filter(({ call_id }) => differs(call_id)).map(({ id }) => id));

@@ -65,12 +65,14 @@ export async function readItemPage(
     const page = await (isUnfinishedOnly ? readUnfinished : readItems)(queue, atService);
     return isLeftToUs() ? undefined : page;
   };
-  const { filter, found: readThere } = await findWithWholeNames(
-    givenFilter,
-    queue,
-    readAtService,
-    (there) => (there?.items.length ?? 0) > 0,
-  );
+  const {
+    filter,
+    found: readThere,
+    judgements,
+  } = await findWithWholeNames(givenFilter, queue, {
+    find: readAtService,
+    isFound: (there) => (there?.items.length ?? 0) > 0,
+  });
   let read = readThere;
   let found: ItemPage['found'];
   if (!read) {
@@ -79,7 +81,8 @@ export async function readItemPage(
     read = { items: matching.slice(offset), feedback: all.feedback };
     const { itemsRead } = all;
     if (itemsRead !== undefined) found = { matching: matching.length, itemsRead };
-  } else if (offset === 0 && read.items.length <= pageSize) await requireKnownNames(filter, queue, read.items.length);
+  } else if (offset === 0 && read.items.length <= pageSize)
+    await requireKnownNames(filter, queue, read.items.length, judgements);
   const { items, feedback } = read;
   await learnCaller(filter, judgementsOf(feedback), queue);
   const page = items.slice(0, pageSize);

@@ -44,6 +44,11 @@ export function serviceFilter(filter: ItemsFilter): NonNullable<ItemQuery['filte
   };
 }
 
+/** Returns whether a filter has conditions besides those on judgements. */
+export function hasCallConditions(filter: ItemsFilter): boolean {
+  return Object.keys(serviceFilter(filter)).length > 0;
+}
+
 /** Before and after what a service takes, there are no calls. */
 function secondForService(time: string): number {
   return Math.min(Math.max(0, secondsOf(time)), latestSecond);

@@ -25,36 +25,48 @@ const ownMembers = ['id', 'call_id', 'call_trace_id', 'added_by'] as const;
  * Checks the names and values of a filter that matches nothing, which is a fact only if all of them exist, and the ids of one that
  * matches fewer items.
  * @param matching how many items match.
+ * @param judgements those of the queue, one for all that are alike, if they have been read.
  * @throws HeddleError `invalid_arguments` for an item, operation, annotator or field that the queue does not have, with the nearest, and
  * for a value that does not fit its field.
  */
-export async function requireKnownNames(filter: ItemsFilter, queue: QueueAccess, matching = 0): Promise<void> {
+export async function requireKnownNames(
+  filter: ItemsFilter,
+  queue: QueueAccess,
+  matching = 0,
+  judgements?: readonly Judgement[],
+): Promise<void> {
   if (matching < new Set(filter.ids).size) await requireKnownIds(filter.ids!, queue);
   if (matching > 0) return;
   await requireOwnMembers(filter, queue);
   const { call_op_name, judged_by, field } = filter;
-  const isKnownOperation = call_op_name === undefined || (await hasItem({ call_op_name }, queue));
-  const isKnownField = field === undefined || (await hasItem({ field }, queue));
+  if (call_op_name !== undefined && !(await hasItem({ call_op_name }, queue)))
+    await requireOperation(call_op_name, queue);
   // Whole names have been looked up before.
-  const isKnownAnnotator = !judged_by?.endsWith('*') || (await hasItem({ judged_by }, queue));
-  let judgements: readonly Judgement[] = [];
-  // All names are read only where one is unknown, or where the service ignores the condition.
-  if (!isKnownOperation || !isKnownField || !isKnownAnnotator) {
-    const read = await readSummarized(queue, {}, { judgements: !isKnownField || !isKnownAnnotator });
-    judgements = read.judgements;
-    if (read.items.length === 0) await requireQueue(queue.id, queue.project, queue.service);
-    const operations = [...new Set(read.items.map((item) => item.call_op_name))];
-    if (call_op_name !== undefined && !operations.includes(call_op_name)) {
-      throw invalidArgument(['filter', 'call_op_name'], {
-        fault: `Queue ${queue.id} has no call of the operation ${JSON.stringify(shortName(call_op_name))}`,
-        hint: nearestSentence('operations', call_op_name, operations) || 'The queue is empty.',
-      });
-    }
-    if (field !== undefined && !isKnownField) await requireField(field, judgements, queue);
-    if (!isKnownAnnotator && !judgements.some(isByNamed(filter, queue)))
-      throw unknownAnnotator(judged_by!, judgements, queue);
-  }
-  await requireFittingValue(filter, judgements, queue);
+  const isBeginning = judged_by?.endsWith('*') ?? false;
+  if (field === undefined && !isBeginning) return;
+  const all = judgements ?? (await readAllJudgements(queue));
+  if (field !== undefined) await requireField(field, all, queue);
+  if (isBeginning && !all.some(isByNamed(filter, queue))) throw unknownAnnotator(judged_by!, all, queue);
+  await requireFittingValue(filter, all, queue);
+}
+
+/** @throws HeddleError `invalid_arguments` for an operation of which no call is in the queue. */
+async function requireOperation(name: string, queue: QueueAccess): Promise<void> {
+  const { items } = await readSummarized(queue, {}, { judgements: false });
+  if (items.length === 0) await requireQueue(queue.id, queue.project, queue.service);
+  const operations = [...new Set(items.map((item) => item.call_op_name))];
+  if (operations.includes(name)) return;
+  throw invalidArgument(['filter', 'call_op_name'], {
+    fault: `Queue ${queue.id} has no call of the operation ${JSON.stringify(shortName(name))}`,
+    hint: nearestSentence('operations', name, operations) || 'The queue is empty.',
+  });
+}
+
+/** Reads the judgements of a queue, one for all that are alike. */
+async function readAllJudgements(queue: QueueAccess): Promise<readonly Judgement[]> {
+  const { items, judgements } = await readSummarized(queue, {}, { judgements: true, judgedOnly: true });
+  if (items.length === 0) await requireQueue(queue.id, queue.project, queue.service);
+  return judgements;
 }
 
 /** Returns whether an item of a queue fulfils conditions; undefined if the service ignores them. */
@@ -120,7 +132,7 @@ async function requireFittingValue(
   const field = (await readQueueFields(queue.id, queue.project, queue.service)).find((each) => each.name === name);
   if (!field || fitsSchema(field.schema, value)) return;
   const isSameAs = (given: Judgement) => given.field === name && isSame(given.value, value);
-  if ((await hasItem({ field: name, value }, queue)) ?? judgements.some(isSameAs)) return;
+  if (judgements.some(isSameAs)) return;
   throw invalidArgument(['filter', 'value'], {
     fault: `The value ${shortName(JSON.stringify(value))} does not fit the field ${name}`,
     hint: `The field is ${renderTypes([field])}.`,
@@ -135,21 +147,31 @@ function unknownAnnotator(name: string, judgements: readonly Judgement[], { id }
   });
 }
 
+/** How something is found with a filter. */
+interface Search<Found> {
+  find(filter: ItemsFilter): Promise<Found>;
+  isFound(found: Found): boolean;
+  /** Returns the judgements of the whole queue, if they are part of what was found. */
+  judgementsIn?(found: Found): readonly Judgement[] | undefined;
+}
+
 /**
  * Finds something with a filter and, if that finds nothing, with the whole name of the filter's annotator. What is found with the name as
  * it is given tells that it is whole, without another request.
+ * @returns with the judgements of the queue, one for all that are alike, if they have been read.
  * @throws HeddleError as {@link withWholeNames} does.
  */
 export async function findWithWholeNames<Found>(
   given: ItemsFilter,
   queue: QueueAccess,
-  find: (filter: ItemsFilter) => Promise<Found>,
-  isFound: (found: Found) => boolean,
-): Promise<{ filter: ItemsFilter; found: Found }> {
+  { find, isFound, judgementsIn }: Search<Found>,
+): Promise<{ filter: ItemsFilter; found: Found; judgements?: readonly Judgement[] | undefined }> {
   const found = await find(given);
-  if (isFound(found)) return { filter: given, found };
-  const filter = await withWholeNames(given, queue);
-  return { filter, found: filter === given ? found : await find(filter) };
+  const read = judgementsIn?.(found);
+  if (isFound(found) || !namesAnnotator(given)) return { filter: given, found, judgements: read };
+  const judgements = read ?? (await readAllJudgements(queue));
+  const filter = withMeantName(given, judgements, queue);
+  return { filter, found: filter === given ? found : await find(filter), judgements };
 }
 
 /** Returns whether one of some judgements is by the annotator whose name a filter has, or whether it has none. */
@@ -163,14 +185,25 @@ export function isWholeNameOf({ judged_by }: ItemsFilter, judgements: readonly J
  * @throws HeddleError `invalid_arguments` for a name that nobody who has judged in the queue has, or several of one account.
  */
 export async function withWholeNames(filter: ItemsFilter, queue: QueueAccess): Promise<ItemsFilter> {
-  const { judged_by: name } = filter;
-  if (name === undefined || name.endsWith('*') || meansCaller(name)) return filter;
   // A whole name needs no other, and one item tells it sooner than the names of all annotators.
-  if (await hasItem({ judged_by: name }, queue)) return filter;
-  const { items, judgements } = await readSummarized(queue, {}, { judgements: true });
-  if (items.length === 0) await requireQueue(queue.id, queue.project, queue.service);
+  if (!namesAnnotator(filter) || (await hasItem({ judged_by: filter.judged_by }, queue))) return filter;
+  return withMeantName(filter, await readAllJudgements(queue), queue);
+}
+
+/** Returns whether a filter names one annotator, besides the caller. */
+function namesAnnotator(filter: ItemsFilter): filter is ItemsFilter & { judged_by: string } {
+  const { judged_by: name } = filter;
+  return name !== undefined && !name.endsWith('*') && !meansCaller(name);
+}
+
+function withMeantName(
+  filter: ItemsFilter & { judged_by: string },
+  judgements: readonly Judgement[],
+  queue: QueueAccess,
+): ItemsFilter {
+  const { judged_by: name } = filter;
   const alternative = `, or ${JSON.stringify(`${shortName(name)}*`)} for all of them`;
   const judged_by = annotatorMeant(name, judgements, ['filter', 'judged_by'], queue, alternative);
   if (judged_by === undefined) throw unknownAnnotator(name, judgements, queue);
-  return { ...filter, judged_by };
+  return judged_by === name ? filter : { ...filter, judged_by };
 }

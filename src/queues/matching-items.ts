@@ -57,19 +57,17 @@ export async function countMatching(
   givenFilter: ItemsFilter,
   isUnfinishedOnly = false,
 ): Promise<number> {
-  const { filter, found } = await findWithWholeNames(
-    givenFilter,
-    queue,
-    (tried) => readCounted(queue, tried, { judgements: false }, isUnfinishedOnly),
-    (counted) => (counted?.items.length ?? 0) > 0,
-  );
+  const { filter, found, judgements } = await findWithWholeNames(givenFilter, queue, {
+    find: (tried) => readCounted(queue, tried, { judgements: false }, isUnfinishedOnly),
+    isFound: (counted) => (counted?.items.length ?? 0) > 0,
+  });
   if (!found) {
     const query = isUnfinishedOnly ? { include_own_state: true, include_feedback: true } : {};
     const all = await matchingItems(queue, filter, query);
     return (isUnfinishedOnly ? await unfinishedOf(all, queue) : all.items).length;
   }
   const count = countItems(found.items);
-  await requireKnownNames(filter, queue, count);
+  await requireKnownNames(filter, queue, count, judgements);
   return count;
 }
 

@@ -27,6 +27,8 @@ interface Summarized {
 export interface SummarizedParts {
   judgements: boolean;
   gold?: boolean;
+  /** Leaves items without judgements out, where the service counts. */
+  judgedOnly?: boolean;
   /** The name of the account, which tells the caller's judgements. */
   account?: boolean;
   /** The day of each judgement. */
@@ -95,6 +97,7 @@ async function readGroups(
         filter: {
           ...(parts.judgements ? serviceFilter : wholeFilter)(filter, queue),
           ...(isUnfinishedOnly && { unfinished_by_me: true }),
+          ...(parts.judgedOnly && { judged_at_least: 1 }),
         },
         judgement_types,
         ...(parts.gold && { gold_types: [goldFeedbackType('')] }),

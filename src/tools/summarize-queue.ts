@@ -3,7 +3,14 @@ import { invalidArgument } from '../core/errors.ts';
 import { learnAccount, meansCaller } from '../queues/authorship.ts';
 import { type Disagreements, disagreement, findDisagreements } from '../queues/disagreements.ts';
 import { valueLine } from '../queues/given-feedback.ts';
-import { hasValue, type ItemsFilter, isByNamed, itemsFilter, judgementCondition } from '../queues/items-filter.ts';
+import {
+  hasCallConditions,
+  hasValue,
+  type ItemsFilter,
+  isByNamed,
+  itemsFilter,
+  judgementCondition,
+} from '../queues/items-filter.ts';
 import { latestJudgements } from '../queues/judgements.ts';
 import { findWithWholeNames, isWholeNameOf, requireKnownNames } from '../queues/known-names.ts';
 import { readQueueFields } from '../queues/queue-fields.ts';
@@ -88,12 +95,15 @@ Example: {"queue_id":"support-triage","by":["operation","state"]}`,
       days: isByAnnotator || by.includes('day'),
       paces: isByAnnotator,
     };
-    const { filter, found: read } = await findWithWholeNames(
-      given,
-      queue,
-      (tried) => readSummarized(queue, tried, parts),
-      (summary) => (wantsJudgements ? isWholeNameOf(given, summary.judgements) : summary.items.length > 0),
-    );
+    const {
+      filter,
+      found: read,
+      judgements: ofQueue,
+    } = await findWithWholeNames(given, queue, {
+      find: (tried) => readSummarized(queue, tried, parts),
+      isFound: ({ items, judgements }) => (wantsJudgements ? isWholeNameOf(given, judgements) : items.length > 0),
+      judgementsIn: (summary) => (wantsJudgements && !hasCallConditions(given) ? summary.judgements : undefined),
+    });
     const { items: found, judgements } = read;
     if (found.length === 0) await requireQueue(queue_id, queue.project, context.service);
     if (namesMe) await learnAccount(judgements, queue);
@@ -105,7 +115,7 @@ Example: {"queue_id":"support-triage","by":["operation","state"]}`,
     const matches = wantsJudgements ? await judgementCondition(filter, judgements, queue) : () => true;
     const items = found.filter(({ call_id }) => matches(call_id));
     const calls = new Set(items.map(({ call_id }) => call_id));
-    await requireKnownNames(filter, queue, items.length);
+    await requireKnownNames(filter, queue, items.length, ofQueue);
     // A comparison, and a dispute, are of several annotators, also on the items that one of them has judged.
     const isOfSeveral = annotators !== undefined || disagreements !== undefined || filter.disagreement !== undefined;
     const isMeant = isOfSeveral ? () => true : isByNamed(filter, queue);

@@ -163,7 +163,7 @@ describe('query_queue_items at a service that counts', () => {
 });
 
 describe('tools at a service that counts', () => {
-  it('find what an annotator judged with one request by the whole name, and with three more by another case', async () => {
+  it('find what an annotator judged with one request by the whole name, and with two more by another case', async () => {
     const [service] = services;
     const { queue_id, ids } = await createQueue(service!, bulkCalls(3));
     const { call, count } = await connect(service!);
@@ -179,7 +179,35 @@ describe('tools at a service that counts', () => {
     }
     expect(requests).toEqual([
       [1, 1],
-      [4, 4],
+      [3, 3],
+    ]);
+  });
+
+  it('look all names up with one request where a filter finds nothing, and with none where the summary has them', async () => {
+    const [service] = services;
+    const { queue_id, ids } = await createQueue(service!, bulkCalls(3));
+    const { call, count } = await connect(service!);
+    await call('update_queue_items', { queue_id, items: [{ item_id: ids[0], ...change }], by_user: true });
+    count();
+    const requests = [];
+    for (const filter of [{ judged_by: 'adda' }, { judged_by: 'ada', field: 'helpful', value: false }]) {
+      for (const [tool, args] of [
+        ['query_queue_items', {}],
+        ['summarize_queue', { by: ['state'] }],
+        ['summarize_queue', { by: ['annotator', 'field'] }],
+      ] as const) {
+        const { error, total_items, matching } = await call(tool, { queue_id, filter, ...args });
+        requests.push([error?.message ?? total_items ?? matching, count()]);
+      }
+    }
+    const nobody = `No annotator "adda" has judged in queue ${queue_id}.`;
+    expect(requests).toEqual([
+      [nobody, 2],
+      [nobody, 2],
+      [nobody, 1],
+      [0, 4],
+      [0, 4],
+      [0, 2],
     ]);
   });
 });

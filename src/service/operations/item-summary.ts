@@ -131,7 +131,7 @@ function exclusionIn(conditions: ItemSelection) {
   const exclusion = conditions.lists.find(({ isWanted }) => !isWanted);
   if (!exclusion) return undefined;
   const others = conditions.lists.filter((list) => list !== exclusion);
-  const excluded = [...others, { ...exclusion, isWanted: true }];
+  const excluded = [...others, { ...exclusion, isWanted: true as const }];
   return { all: { ...conditions, lists: others }, excluded: { ...conditions, lists: excluded } };
 }
 

@@ -27,8 +27,11 @@ export interface ItemSelection {
   filter: Filter;
   account: string;
   database: Database;
-  /** Ids that a column of the items must have, or must not, as SQL, and how many they are. */
-  lists: { isWanted: boolean; column: 'call_id' | 'id'; ids: RawBuilder<unknown>; count: number }[];
+  /** Calls of which the items alone are wanted, or are not, as SQL, and how many they are; `items` has the ids of their items. */
+  lists: ({ calls: RawBuilder<unknown>; count: number } & (
+    | { isWanted: true }
+    | { isWanted: false; items: RawBuilder<unknown> }
+  ))[];
   /** Tells whether a call fulfils the conditions on judgements, if these are left to whoever reads the judgements anyway. */
   passes?: JudgementsTest;
 }
@@ -71,8 +74,7 @@ export async function conditionsFor(
   }
   if (text != null) {
     const ids = await callsWithText(text, conditions, queue, budget);
-    const list = { column: 'call_id', ids: database.textsOf(JSON.stringify(ids)), count: ids.length } as const;
-    conditions.lists.push({ isWanted: true, ...list });
+    conditions.lists.push({ isWanted: true, calls: database.textsOf(JSON.stringify(ids)), count: ids.length });
   }
   return conditions;
 }
@@ -123,20 +125,20 @@ async function addJudgedCalls(conditions: ItemSelection, queue: QueueKey, budget
       ids.push(...calls);
     }
   }
-  const list = database.textsOf(JSON.stringify(ids));
+  const calls = database.textsOf(JSON.stringify(ids));
   const count = ids.length;
   if (isWanted) {
-    lists.push({ isWanted, column: 'call_id', ids: list, count });
+    lists.push({ isWanted, calls, count });
     return;
   }
   // The indexes of orders have the ids of items, but not of calls, for which each item would be read.
   const [found] = await database.read((transaction) =>
     selectItems(transaction, queue)
-      .where(sql<boolean>`call_id in ${list}`)
+      .where(sql<boolean>`call_id in ${calls}`)
       .select(jsonOf('id', transaction).as('ids'))
       .execute(),
   );
-  lists.push({ isWanted, column: 'id', ids: database.textsOf(found?.ids ?? '[]'), count });
+  lists.push({ isWanted, calls, items: database.textsOf(found?.ids ?? '[]'), count });
 }
 
 /** Returns SQL of the JSON list of a column's texts. */
@@ -244,8 +246,8 @@ export function selectItems(
     if (value != null) items = items.where(column, '=', value);
   }
   // PostgreSQL would join the list with the items that are looked up, and search it again for each. It joins no condition inside a function.
-  const isIn = (list: RawBuilder<unknown>, column: 'call_id' | 'id' = 'call_id') => {
-    const isInList = sql<boolean>`${sql.ref(`queue_items.${column}`)} in ${list}`;
+  const isIn = (calls: RawBuilder<unknown>) => {
+    const isInList = sql<boolean>`queue_items.call_id in ${calls}`;
     return from ? sql<boolean>`coalesce(${isInList}, false)` : isInList;
   };
   const { annotation_states, ids, call_ids, has_error, started_after, started_before, latency_above } = filter;
@@ -270,8 +272,8 @@ export function selectItems(
   if (latency_above != null) items = items.where(withoutIndex('latency'), '>', latency_above * 1000);
   // An index has only those that failed; a parameter would hide that from the planner.
   if (has_error != null) items = items.where('failed', '=', sql.lit(has_error ? 1 : 0));
-  for (const { isWanted, column, ids } of lists)
-    items = items.where(isWanted ? isIn(ids, column) : sql<boolean>`${sql.ref(`queue_items.${column}`)} not in ${ids}`);
+  for (const list of lists)
+    items = items.where(list.isWanted ? isIn(list.calls) : sql<boolean>`queue_items.id not in ${list.items}`);
   return items;
 }
 
