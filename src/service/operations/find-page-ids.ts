@@ -143,16 +143,21 @@ async function findPart(part: Page, order: Order, context: PageContext): Promise
   const { items } = part;
   const [key, ...rest] = order as readonly [Order[number], ...Order];
   const { is, lower, higher } = comparisonBy(key);
-  const values = items.select(`${key.column} as value`).orderBy(sqlOf([key]));
-  const { least, greatest } = await context.transaction
-    .selectFrom(values.limit(part.limit).offset(part.offset).as('values'))
-    .select(({ fn }) => [fn.min('value').as('least'), fn.max('value').as('greatest')])
-    .executeTakeFirstOrThrow();
-  if (least === null || greatest === null) return [];
-  const [first, last] = key.direction === 'asc' ? [least, greatest] : [greatest, least];
   const { maxSorted } = context;
-  const hasManyOf = async (bound: Value) =>
-    (await countItems(items.where(is('=', bound)).limit(maxSorted + 1), context)) > maxSorted;
+  // The values before the page tell how many items of its first value are before it, unless they are many.
+  const before = Math.min(part.offset, maxSorted);
+  const ofKey = items.select(`${key.column} as value`).orderBy(sqlOf([key]));
+  const rows = await ofKey
+    .limit(part.limit + before)
+    .offset(part.offset - before)
+    .execute();
+  const [first, last] = [rows[before]?.value, rows.at(-1)?.value];
+  if (first === undefined || last === undefined) return [];
+  const hasManyOf = async (value: Value) => {
+    // With an equality, SQLite might look for an equality of the conditions in another index.
+    const equal = items.where(is('>=', value)).where(is('<=', value));
+    return (await countItems(equal.limit(maxSorted + 1), context)) > maxSorted;
+  };
   const hasManyFirst = await hasManyOf(first);
   const hasManyLast = first === last ? hasManyFirst : await hasManyOf(last);
   const group = (bound: Value) => ({ condition: is('=', bound), find: findPart, keys: rest });
@@ -165,7 +170,8 @@ async function findPart(part: Page, order: Order, context: PageContext): Promise
   }
   if (first !== last && hasManyLast) groups.push(group(last));
   let { offset, limit } = part;
-  if (offset > 0) offset -= await countItems(items.where(is(lower, first)), context);
+  if (!hasManyFirst) offset = rows.slice(0, before).filter(({ value }) => value === first).length;
+  else if (offset > 0) offset -= await countItems(items.where(is(lower, first)), context);
   const found: string[][] = [];
   for (const { condition, find, keys } of groups) {
     const ids = await find({ items: items.where(condition), offset, limit }, keys, context);
