@@ -50,7 +50,7 @@ export const summarizeQueueItems: OperationHandler<'summarizeQueueItems'> = asyn
   if (!queue) return { groups: [], judgements: [] };
   await budget.reserve(maxListed * bytesPerRow);
   const target = { project_id: body.project_id, queue_id: path.queue_id };
-  const conditions = await conditionsFor(database, target, { ...body, account, budget });
+  const conditions = await conditionsFor(database, target, { ...body, account, budget, countsUnwanted: true });
   if (body.judgement_types?.length) return groupByJudgements(database, { path, body, budget, conditions });
   const groups = await database.read((transaction) => countGroups(transaction, target, conditions));
   return groups.length > maxListed ? {} : { groups };
@@ -131,7 +131,7 @@ function exclusionIn(conditions: ItemSelection) {
   const exclusion = conditions.lists.find(({ isWanted }) => !isWanted);
   if (!exclusion) return undefined;
   const others = conditions.lists.filter((list) => list !== exclusion);
-  const excluded = [...others, { ...exclusion, isWanted: true as const }];
+  const excluded = [...others, { ...exclusion, isWanted: true }];
   return { all: { ...conditions, lists: others }, excluded: { ...conditions, lists: excluded } };
 }
 

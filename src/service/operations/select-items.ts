@@ -27,11 +27,8 @@ export interface ItemSelection {
   filter: Filter;
   account: string;
   database: Database;
-  /** Calls of which the items alone are wanted, or are not, as SQL, and how many they are; `items` has the ids of their items. */
-  lists: ({ calls: RawBuilder<unknown>; count: number } & (
-    | { isWanted: true }
-    | { isWanted: false; items: RawBuilder<unknown> }
-  ))[];
+  /** Calls of which the items alone are wanted, or are not, as SQL, and how many they are; `items` has the ids of those not wanted. */
+  lists: { isWanted: boolean; calls: RawBuilder<unknown>; count: number; items?: RawBuilder<unknown> }[];
   /** Tells whether a call fulfils the conditions on judgements, if these are left to whoever reads the judgements anyway. */
   passes?: JudgementsTest;
 }
@@ -45,6 +42,8 @@ interface FilterRequest {
   budget: RequestBudget;
   /** The types of the judgements that the caller reads; of all types, it can test them itself. */
   judgement_types?: readonly string[] | null | undefined;
+  /** True if the caller counts items that are not wanted, and subtracts them. */
+  countsUnwanted?: boolean;
 }
 
 /** Rows that are read in one turn of the event loop, and their memory in bytes. */
@@ -62,7 +61,7 @@ const bytesPerId = 200;
 export async function conditionsFor(
   database: Database,
   queue: QueueKey,
-  { filter, account, budget, judgement_types }: FilterRequest,
+  { filter, account, budget, judgement_types, countsUnwanted }: FilterRequest,
 ): Promise<ItemSelection> {
   const conditions: ItemSelection = { filter: filter ?? {}, account, database, lists: [] };
   const { text } = conditions.filter;
@@ -70,7 +69,7 @@ export async function conditionsFor(
     // A text is searched only in calls that pass.
     const isRead = text == null && judgement_types?.join() === judgementTypes.join();
     if (isRead) conditions.passes = testOf(conditions, budget);
-    else await addJudgedCalls(conditions, queue, budget);
+    else conditions.lists.push(await listJudgedCalls(conditions, queue, budget, countsUnwanted));
   }
   if (text != null) {
     const ids = await callsWithText(text, conditions, queue, budget);
@@ -100,8 +99,13 @@ function testOf({ filter, account }: ItemSelection, budget: RequestBudget): Judg
   };
 }
 
-async function addJudgedCalls(conditions: ItemSelection, queue: QueueKey, budget: RequestBudget): Promise<void> {
-  const { filter, account, database, lists } = conditions;
+async function listJudgedCalls(
+  conditions: ItemSelection,
+  queue: QueueKey,
+  budget: RequestBudget,
+  countsUnwanted = false,
+): Promise<ItemSelection['lists'][number]> {
+  const { filter, account, database } = conditions;
   const { field, value, disagreement, unjudged_by_me } = filter;
   // All that the conditions do not look at is left unread.
   const wanted = {
@@ -126,11 +130,8 @@ async function addJudgedCalls(conditions: ItemSelection, queue: QueueKey, budget
     }
   }
   const calls = database.textsOf(JSON.stringify(ids));
-  const count = ids.length;
-  if (isWanted) {
-    lists.push({ isWanted, calls, count });
-    return;
-  }
+  const list = { isWanted, calls, count: ids.length };
+  if (isWanted || countsUnwanted) return list;
   // The indexes of orders have the ids of items, but not of calls, for which each item would be read.
   const [found] = await database.read((transaction) =>
     selectItems(transaction, queue)
@@ -138,7 +139,7 @@ async function addJudgedCalls(conditions: ItemSelection, queue: QueueKey, budget
       .select(jsonOf('id', transaction).as('ids'))
       .execute(),
   );
-  lists.push({ isWanted, calls, items: database.textsOf(found?.ids ?? '[]'), count });
+  return { ...list, items: database.textsOf(found?.ids ?? '[]') };
 }
 
 /** Returns SQL of the JSON list of a column's texts. */
@@ -272,8 +273,10 @@ export function selectItems(
   if (latency_above != null) items = items.where(withoutIndex('latency'), '>', latency_above * 1000);
   // An index has only those that failed; a parameter would hide that from the planner.
   if (has_error != null) items = items.where('failed', '=', sql.lit(has_error ? 1 : 0));
-  for (const list of lists)
-    items = items.where(list.isWanted ? isIn(list.calls) : sql<boolean>`queue_items.id not in ${list.items}`);
+  for (const { isWanted, calls, items: unwanted } of lists) {
+    const isUnwanted = unwanted ? sql<boolean>`queue_items.id in ${unwanted}` : isIn(calls);
+    items = items.where(isWanted ? isIn(calls) : sql<boolean>`not (${isUnwanted})`);
+  }
   return items;
 }
 
