@@ -4,8 +4,8 @@ import { judgementTypes } from '../../contract/feedback.ts';
 import { annotatorOf, hasJudgementConditions, judgementTest } from '../../contract/judgement-test.ts';
 import { inBatches } from '../../core/in-batches.ts';
 import { timestampOf } from '../../core/timestamps.ts';
-import { nextTurn } from '../../core/turns.ts';
-import { findCalls } from '../query/find-calls.ts';
+import { queuePath } from '../query/condition.ts';
+import { findCallRows } from '../query/find-calls.ts';
 import { SearchSize } from '../query/search-size.ts';
 import type { RequestBudget } from '../request-budget.ts';
 import type { Database, Transaction } from '../storage/database.ts';
@@ -46,10 +46,9 @@ interface FilterRequest {
   countsUnwanted?: boolean;
 }
 
-/** Rows that are read in one turn of the event loop, and their memory in bytes. */
-const rowsPerTurn = 5000;
-const bytesPerRow = 500;
-/** Calls whose texts are searched together. */
+/** Maximum number of calls that are looked up for a text; where more could have it, all calls of the queue are searched. */
+const maxLookedUp = 5000;
+/** Calls that are looked up together. */
 const callsPerSearch = 1000;
 const bytesPerId = 200;
 
@@ -169,13 +168,14 @@ async function* readFirstKeys(
   }
 }
 
-/** Finds the calls of the items that fulfil all other conditions, and whose inputs or output contain a text. */
+/** Finds the calls, with others, of the items that fulfil all other conditions, and whose inputs or output contain a text. */
 async function callsWithText(
   text: string,
   conditions: ItemSelection,
   queue: QueueKey,
   budget: RequestBudget,
 ): Promise<string[]> {
+  const { database } = conditions;
   const forms = [...new Set([text, JSON.stringify(text).slice(1, -1)])];
   const contains = ['inputs', 'output'].flatMap((name) =>
     forms.map((form) => {
@@ -183,47 +183,32 @@ async function callsWithText(
       return { $contains: { input: { $getField: name }, substr, case_insensitive: true } };
     }),
   );
-  const query = { $expr: { $or: contains } };
+  const hasText = { $or: contains };
+  const isInQueue = { $eq: [{ $getField: queuePath }, { $literal: queue.queue_id }] };
+  await budget.reserve(maxLookedUp * bytesPerId);
+  const items = await database.read((transaction) => {
+    const selected = selectItems(transaction, queue, conditions).select('call_id');
+    // Without an order, SQLite would search its smallest index, and read every row for the filter.
+    const inOrder = findsByIndex(conditions) ? selected : selected.orderBy('created_at');
+    return inOrder.limit(maxLookedUp + 1).execute();
+  });
+  const isMany = items.length > maxLookedUp;
+  const searches = isMany
+    ? [{ query: { $expr: { $and: [isInQueue, hasText] } } }]
+    : inBatches(items, callsPerSearch).map((batch) => {
+        return { filter: { call_ids: batch.map(({ call_id }) => call_id) }, query: { $expr: hasText } };
+      });
   const found: string[] = [];
-  const searchSize = new SearchSize(conditions.database);
-  for await (const rows of readItemRows(conditions.database, queue, conditions, ['call_id'], budget)) {
-    for (const batch of inBatches(rows, callsPerSearch)) {
-      const filter = { call_ids: batch.map(({ call_id }) => call_id) };
-      const search = { project_id: queue.project_id, filter, query, columns: ['id'] };
-      for await (const calls of findCalls(conditions.database, search, { budget, searchSize })) {
-        budget.hold(calls.length * bytesPerId);
-        found.push(...calls.map(({ id }) => id));
-      }
+  const searchSize = new SearchSize(database);
+  for (const search of searches) {
+    const selection = { project_id: queue.project_id, ...search };
+    for await (const calls of findCallRows(database, selection, ['id'], { budget, searchSize })) {
+      budget.hold(calls.length * bytesPerId);
+      found.push(...calls.map(({ id }) => id));
     }
   }
+  budget.release(maxLookedUp * bytesPerId);
   return found;
-}
-
-/** Reads columns of the items that fulfil conditions, in the order of their calls. */
-export async function* readItemRows<Column extends keyof Tables['queue_items']>(
-  database: Database,
-  queue: QueueKey,
-  conditions: ItemSelection,
-  columns: readonly Column[],
-  budget: RequestBudget,
-): AsyncGenerator<Pick<Tables['queue_items'], Column | 'call_id'>[]> {
-  await budget.reserve(rowsPerTurn * bytesPerRow);
-  let after = '';
-  for (;;) {
-    await nextTurn();
-    const rows = (await database.read((transaction) =>
-      selectItems(transaction, queue, conditions)
-        .select([...columns, 'call_id'])
-        .where('call_id', '>', after)
-        .orderBy('call_id')
-        .limit(rowsPerTurn)
-        .execute(),
-    )) as Pick<Tables['queue_items'], Column | 'call_id'>[];
-    yield rows;
-    if (rows.length < rowsPerTurn) break;
-    after = rows.at(-1)!.call_id;
-  }
-  budget.release(rowsPerTurn * bytesPerRow);
 }
 
 /** A query of items of which the columns are to be selected. */

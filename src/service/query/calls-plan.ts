@@ -165,10 +165,15 @@ type Plans = [CallsPlan, ...CallsPlan[]];
 
 /** Replaces conditions whose calls the database would look for one by one by lists, unless these are too long. */
 export async function narrowPlan(database: Database, plan: CallsPlan, purpose: 'page' | 'count'): Promise<Plans> {
+  const named = plan.parts.find(({ about }) => about?.column === 'id' && about.is === 'one of');
+  if (named && needsScan(plan)) {
+    // With the limits of a range, an engine might search all calls that started in it instead of these.
+    return [withIds({ ...plan, parts: plan.parts.filter((part) => part !== named) }, named.about!.values!)];
+  }
   if (isById(plan)) return [plan];
   if (purpose === 'count' && plan.parts.some(({ copies }) => copies)) {
-    const named = await withOperations(database, plan, purpose);
-    if (named.ids || copiesOf(named)) return [named];
+    const byOperation = await withOperations(database, plan, purpose);
+    if (byOperation.ids || copiesOf(byOperation)) return [byOperation];
   }
   const listed = (await withFeedback(database, plan)) ?? (await withQueues(database, plan));
   if (listed) return [listed];

@@ -268,6 +268,22 @@ describe('queryQueueItems', () => {
     expect(body).not.toHaveProperty('conditions_applied');
   });
 
+  it('finds a text in a queue of so many calls that they are not looked up one by one', async () => {
+    const lines = Array.from({ length: 5001 }, (_, at) =>
+      line(`of-many-${at}`, { call_op_name: at < 10 ? 'few' : 'op', call: { inputs: { at }, output: `number ${at}` } }),
+    );
+    await load('many', lines);
+    await load('beside', [line('of-another', { call: { inputs: {}, output: 'number 4321' } })]);
+    const found = async (filter: object) => {
+      const { body } = await service.query('many', { project_id: 'p/q', filter });
+      return body.items.map(({ call_id }: { call_id: string }) => call_id);
+    };
+    expect(await found({ text: 'Number 4321' })).toEqual(['of-many-4321']);
+    expect(await found({ text: 'number 4', call_op_name: 'few' })).toEqual(['of-many-4']);
+    expect(await found({ text: 'number 4321', call_op_name: 'few' })).toEqual([]);
+    expect(await found({ text: 'number 4', unjudged_by_me: true })).toHaveLength(1111);
+  });
+
   it('finds and sorts items by the latency, and finds those by the failure, of calls that ended after they were added', async () => {
     const project_id = 'p/running';
     const started_at = '2026-01-01T00:00:00Z';

@@ -64,6 +64,17 @@ describe('filterCondition', () => {
     expect(await found({ trace_ids: ['t1'] }, page)).toEqual(['root']);
   });
 
+  it('finds those of some named calls whose inputs have a text', async () => {
+    const $contains = { input: { $getField: 'inputs' }, substr: { $literal: 'see ' } };
+    const members = { project_id: 'p/q', query: { $expr: { $contains } } };
+    expect(await found({ call_ids: ['root', 'plain', 'plain', 'many-1', 'nothing'] }, members)).toEqual(['plain']);
+    expect(await found({ call_ids: ['root', 'longer'] }, members)).toEqual([]);
+    expect(await found({ call_ids: ['longer', 'plain'], trace_ids: ['t2'] }, members)).toEqual(['plain']);
+    const filter = { call_ids: ['root', 'plain'] };
+    const { body } = await service.send('POST', '/calls/query_stats', basic, { filter, ...members });
+    expect(body.count).toBe(1);
+  });
+
   it.each([
     ['call_ids', 'many-'],
     ['op_names', 'op-'],

@@ -6,15 +6,20 @@ import { findCalls } from '../../../src/service/query/find-calls.ts';
 import { MemoryPool, RequestBudget } from '../../../src/service/request-budget.ts';
 import type { Database } from '../../../src/service/storage/database.ts';
 import { openDatabase } from '../../../src/service/storage/open-database.ts';
-import { execute, onPostgres, temporaryData } from '../../support/embedded-service.ts';
+import { execute, onPostgres, temporaryData, withStore } from '../../support/embedded-service.ts';
 import { onEnd } from '../../support/on-end.ts';
 
 const project_id = 'acme/support';
 const budget = new RequestBudget(new MemoryPool(), 'ada');
 
-/** Returns the steps by which SQLite runs the statements of a query. */
-async function stepsOf(read: (database: Database) => AsyncIterable<unknown> | Promise<unknown>): Promise<string[]> {
+/** Returns the steps by which SQLite runs the statements of a query, in a project with the calls of some items. */
+async function stepsOf(
+  read: (database: Database) => AsyncIterable<unknown> | Promise<unknown>,
+  items: object[] = [],
+): Promise<string[]> {
   const data = await temporaryData();
+  const lines = items.map((item) => JSON.stringify(item));
+  await withStore(data, (store) => store.importItems(lines, { projectId: project_id, queueId: 'queue' }));
   const database = await openDatabase(data);
   onEnd(() => database.close());
   const statements: string[] = [];
@@ -54,6 +59,20 @@ describe.skipIf(onPostgres)('the index that SQLite reads', () => {
     const steps = await stepsOf(newest({ [member]: manyIds }));
     expect(steps.filter((step) => step.includes('calls_by_start'))).toEqual([]);
     expect(steps.filter((step) => step.includes(index)).length).toBeGreaterThan(0);
+  });
+
+  it('for named calls that are searched for a text is that of their ids', async () => {
+    const $contains = { input: { $getField: 'inputs' }, substr: { $literal: 'charger' } };
+    const body = { project_id, filter: { call_ids: manyIds }, query: { $expr: { $contains } } };
+    const items = manyIds.map((call_id, second) => ({
+      call_id,
+      call_op_name: 'answer',
+      call_trace_id: 'trace',
+      call_started_at: new Date(1_767_225_600_000 + second * 1000).toISOString(),
+    }));
+    const steps = await stepsOf((database) => findCalls(database, body, { budget }), items);
+    expect(steps.filter((step) => step.includes('calls_by_start'))).toEqual([]);
+    expect(steps.filter((step) => step.includes('SEARCH calls'))).not.toEqual([]);
   });
 
   it('for threads has their turns alone', async () => {
