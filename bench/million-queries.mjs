@@ -156,6 +156,8 @@ function itemFilters(count) {
     operation: { call_op_name: 'review.fix' },
     'added by few': { added_by: 'rare' },
     '200 ids': { ids },
+    'text of few': { text: 'Question 77' },
+    'text of none': { text: 'xylophone' },
     failed: { has_error: true },
     'not failed': { has_error: false },
     'started after the middle': { started_after: timeAt(0.5) },
