@@ -11,7 +11,7 @@ import { type ItemQuery, isIgnored, itemsNamed, readItems } from './read-items.t
 import { annotatorMeant, annotatorsHint } from './require-annotators.ts';
 import { requireField } from './require-field.ts';
 import { requireQueue } from './require-queue.ts';
-import { readSummarized } from './summarized-items.ts';
+import { readCounted, readSummarized } from './summarized-items.ts';
 
 /** Unknown ids that an error names. */
 const maxNamedIds = 10;
@@ -44,9 +44,14 @@ export async function requireKnownNames(
   // Whole names have been looked up before.
   const isBeginning = judged_by?.endsWith('*') ?? false;
   if (field === undefined && !isBeginning) return;
-  const all = judgements ?? (await readAllJudgements(queue));
-  if (field !== undefined) await requireField(field, all, queue);
-  if (isBeginning && !all.some(isByNamed(filter, queue))) throw unknownAnnotator(judged_by!, all, queue);
+  const counted = judgements ?? (await countJudgements(queue));
+  // All judgements are read only where a name is unknown, or where the service ignores the condition.
+  const isKnown = async (condition: ItemQuery['filter']) => !counted && (await hasItem(condition, queue));
+  const isKnownField = field === undefined || (await isKnown({ field }));
+  const isKnownAnnotator = !isBeginning || (await isKnown({ judged_by }));
+  const all = counted ?? (isKnownField && isKnownAnnotator ? [] : await readAllJudgements(queue));
+  if (!isKnownField) await requireField(field, all, queue);
+  if (!isKnownAnnotator && !all.some(isByNamed(filter, queue))) throw unknownAnnotator(judged_by!, all, queue);
   await requireFittingValue(filter, all, queue);
 }
 
@@ -62,7 +67,14 @@ async function requireOperation(name: string, queue: QueueAccess): Promise<void>
   });
 }
 
-/** Reads the judgements of a queue, one for all that are alike. */
+/** Reads the judgements of a queue, one for all that are alike; undefined where the service does not count them, or they are many. */
+async function countJudgements(queue: QueueAccess): Promise<readonly Judgement[] | undefined> {
+  const counted = await readCounted(queue, {}, { judgements: true, judgedOnly: true });
+  if (counted?.items.length === 0) await requireQueue(queue.id, queue.project, queue.service);
+  return counted?.judgements;
+}
+
+/** Reads the judgements of a queue from any service. */
 async function readAllJudgements(queue: QueueAccess): Promise<readonly Judgement[]> {
   const { items, judgements } = await readSummarized(queue, {}, { judgements: true, judgedOnly: true });
   if (items.length === 0) await requireQueue(queue.id, queue.project, queue.service);
@@ -132,7 +144,7 @@ async function requireFittingValue(
   const field = (await readQueueFields(queue.id, queue.project, queue.service)).find((each) => each.name === name);
   if (!field || fitsSchema(field.schema, value)) return;
   const isSameAs = (given: Judgement) => given.field === name && isSame(given.value, value);
-  if (judgements.some(isSameAs)) return;
+  if (judgements.some(isSameAs) || (await hasItem({ field: name, value }, queue))) return;
   throw invalidArgument(['filter', 'value'], {
     fault: `The value ${shortName(JSON.stringify(value))} does not fit the field ${name}`,
     hint: `The field is ${renderTypes([field])}.`,
@@ -169,8 +181,8 @@ export async function findWithWholeNames<Found>(
   const found = await find(given);
   const read = judgementsIn?.(found);
   if (isFound(found) || !namesAnnotator(given)) return { filter: given, found, judgements: read };
-  const judgements = read ?? (await readAllJudgements(queue));
-  const filter = withMeantName(given, judgements, queue);
+  const judgements = read ?? (await countJudgements(queue));
+  const filter = judgements ? withMeantName(given, judgements, queue) : await withWholeNames(given, queue);
   return { filter, found: filter === given ? found : await find(filter), judgements };
 }
 

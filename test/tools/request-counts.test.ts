@@ -17,7 +17,7 @@ interface CountedClient {
 async function connectCounted(
   url: string,
   environment: Record<string, string>,
-  fateOf: (path: string) => 'pass' | 'refuse' = () => 'pass',
+  fateOf: (path: string) => 'pass' | 'refuse' | 'miss' = () => 'pass',
 ): Promise<CountedClient> {
   let requests = 0;
   const proxy = await startProxy(url, (path) => {
@@ -209,6 +209,24 @@ describe('tools at a service that counts', () => {
       [0, 4],
       [0, 2],
     ]);
+  });
+});
+
+describe('query_queue_items at a service that does not count', () => {
+  it('finds nothing by a known annotator in a known field without reading all judgements', async () => {
+    const [service] = services;
+    const { queue_id, ids } = await createQueue(service!, bulkCalls(3));
+    const asUser = await connect(service!);
+    await asUser.call('update_queue_items', { queue_id, items: [{ item_id: ids[0], ...change }], by_user: true });
+    const paths: string[] = [];
+    const { call } = await connectCounted(service!.url, service!.environmentOf('ada'), (path) => {
+      paths.push(path.replace(queue_id, 'QUEUE'));
+      return path.endsWith('/summary') ? 'miss' : 'pass';
+    });
+    const filter = { judged_by: 'ada', field: 'helpful', value: false };
+    expect(await call('query_queue_items', { queue_id, filter })).toMatchObject({ items: [], matching: 0 });
+    expect(paths).toContain('/annotation_queues/QUEUE/items/summary');
+    expect(paths).not.toContain('/feedback/query');
   });
 });
 
