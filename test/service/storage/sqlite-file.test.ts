@@ -63,16 +63,18 @@ describe('the data file', () => {
     const service = await startTestService({ data: temporaryFile('heddle.db') });
     const blocker = openConnection(await loadSqlite(), service.data);
     blocker.exec('begin immediate');
+    const startedAt = Date.now();
+    vi.useFakeTimers({ toFake: ['Date'], now: startedAt });
+    onTestFinished(() => void vi.useRealTimers());
     let hasAnswer = false;
     const waiting = service.evaluate('p/q', { name: 'waits', dataset: 'x:///d' }).finally(() => {
       hasAnswer = true;
     });
     const isOthersAnswered = async () => (await service.query('q', { project_id: 'p/q' })).status === 200;
     expect([await isOthersAnswered(), await isOthersAnswered(), hasAnswer]).toEqual([true, true, false]);
-    vi.useFakeTimers({ toFake: ['Date'], now: Date.now() + 9_000 });
-    onTestFinished(() => void vi.useRealTimers());
+    vi.setSystemTime(startedAt + 9_000);
     expect([await isOthersAnswered(), await isOthersAnswered(), hasAnswer]).toEqual([true, true, false]);
-    vi.setSystemTime(Date.now() + 1_001);
+    vi.setSystemTime(startedAt + 10_001);
     const answer = await waiting;
     blocker.exec('rollback');
     blocker.close();
