@@ -159,7 +159,7 @@ function unknownAnnotator(name: string, judgements: readonly Judgement[], { id }
   });
 }
 
-/** How something is found with a filter. */
+/** Something to find with a filter. */
 interface Search<Found> {
   find(filter: ItemsFilter): Promise<Found>;
   isFound(found: Found): boolean;
@@ -170,7 +170,7 @@ interface Search<Found> {
 /**
  * Finds something with a filter and, if that finds nothing, with the whole name of the filter's annotator. What is found with the name as
  * it is given tells that it is whole, without another request.
- * @returns with the judgements of the queue, one for all that are alike, if they have been read.
+ * @returns what was found, the filter that found it and, if they have been read, the judgements of the queue, one for all that are alike.
  * @throws HeddleError as {@link withWholeNames} does.
  */
 export async function findWithWholeNames<Found>(

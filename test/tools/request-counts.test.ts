@@ -162,13 +162,19 @@ describe('query_queue_items at a service that counts', () => {
   });
 });
 
+/** Connects to the embedded service, and creates a queue of three items there, the first of which the user has judged. */
+async function connectToJudgedQueue() {
+  const service = services[0]!;
+  const { queue_id, ids } = await createQueue(service, bulkCalls(3));
+  const { call, count } = await connect(service);
+  await call('update_queue_items', { queue_id, items: [{ item_id: ids[0], ...change }], by_user: true });
+  count();
+  return { service, queue_id, ids, call, count };
+}
+
 describe('tools at a service that counts', () => {
   it('find what an annotator judged with one request by the whole name, and with two more by another case', async () => {
-    const [service] = services;
-    const { queue_id, ids } = await createQueue(service!, bulkCalls(3));
-    const { call, count } = await connect(service!);
-    await call('update_queue_items', { queue_id, items: [{ item_id: ids[0], ...change }], by_user: true });
-    count();
+    const { queue_id, ids, call, count } = await connectToJudgedQueue();
     const requests = [];
     for (const judged_by of ['ada', 'ADA']) {
       const args = { queue_id, filter: { judged_by } };
@@ -184,11 +190,7 @@ describe('tools at a service that counts', () => {
   });
 
   it('look all names up with one request where a filter finds nothing, and with none where the summary has them', async () => {
-    const [service] = services;
-    const { queue_id, ids } = await createQueue(service!, bulkCalls(3));
-    const { call, count } = await connect(service!);
-    await call('update_queue_items', { queue_id, items: [{ item_id: ids[0], ...change }], by_user: true });
-    count();
+    const { queue_id, call, count } = await connectToJudgedQueue();
     const requests = [];
     for (const filter of [{ judged_by: 'adda' }, { judged_by: 'ada', field: 'helpful', value: false }]) {
       for (const [tool, args] of [
@@ -214,12 +216,9 @@ describe('tools at a service that counts', () => {
 
 describe('query_queue_items at a service that does not count', () => {
   it('finds nothing by a known annotator in a known field without reading all judgements', async () => {
-    const [service] = services;
-    const { queue_id, ids } = await createQueue(service!, bulkCalls(3));
-    const asUser = await connect(service!);
-    await asUser.call('update_queue_items', { queue_id, items: [{ item_id: ids[0], ...change }], by_user: true });
+    const { queue_id, service } = await connectToJudgedQueue();
     const paths: string[] = [];
-    const { call } = await connectCounted(service!.url, service!.environmentOf('ada'), (path) => {
+    const { call } = await connectCounted(service.url, service.environmentOf('ada'), (path) => {
       paths.push(path.replace(queue_id, 'QUEUE'));
       return path.endsWith('/summary') ? 'miss' : 'pass';
     });

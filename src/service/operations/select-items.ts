@@ -27,7 +27,7 @@ export interface ItemSelection {
   filter: Filter;
   account: string;
   database: Database;
-  /** Calls of which the items alone are wanted, or are not, as SQL, and how many they are; `items` has the ids of those not wanted. */
+  /** Calls, as SQL, and their number: only their items are wanted, or all others. Ids of items find those to leave out sooner. */
   lists: { isWanted: boolean; calls: RawBuilder<unknown>; count: number; items?: RawBuilder<unknown> }[];
   /** Tells whether a call fulfils the conditions on judgements, if these are left to whoever reads the judgements anyway. */
   passes?: JudgementsTest;
@@ -168,7 +168,7 @@ async function* readFirstKeys(
   }
 }
 
-/** Finds the calls, with others, of the items that fulfil all other conditions, and whose inputs or output contain a text. */
+/** Finds the calls whose inputs or output contain a text: those of the items that fulfil all other conditions, and perhaps more. */
 async function callsWithText(
   text: string,
   conditions: ItemSelection,
