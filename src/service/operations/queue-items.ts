@@ -40,12 +40,26 @@ export const queryQueueItems: OperationHandler<'queryQueueItems'> = async (
   { database },
 ) => {
   const queue = { project_id: body.project_id, queue_id: path.queue_id };
-  const conditions = await conditionsFor(database, queue, { filter: body.filter, account, budget });
-  const found = await database.read(async (transaction) => {
-    const { items } = await findItemPage(transaction, queue, body, conditions, budget);
-    await addAssignees(transaction, items, budget);
-    return { items: body.include_own_state ? await withOwnStates(transaction, items, account) : items };
-  });
+  const request = { filter: body.filter, account, budget };
+  const end = (body.offset ?? 0) + (body.limit ?? Number.MAX_SAFE_INTEGER);
+  const readFirstCalls = (conditions: ItemSelection, limit: number) => {
+    const first = { ...body, offset: 0, limit, include_position: false };
+    return database.read(async (transaction) => {
+      const { itemsOfPage } = await selectPage(transaction, queue, first, conditions, budget);
+      return (await itemsOfPage.select('call_id').execute()).map(({ call_id }) => call_id);
+    });
+  };
+  const findPage = (conditions: ItemSelection) =>
+    database.read(async (transaction) => {
+      const { items } = await findItemPage(transaction, queue, body, conditions, budget);
+      await addAssignees(transaction, items, budget);
+      return { items: body.include_own_state ? await withOwnStates(transaction, items, account) : items };
+    });
+  const conditions = await conditionsFor(database, queue, { ...request, page: { end, readFirstCalls } });
+  let found = await findPage(conditions);
+  // An item of the first may have changed meanwhile: then those that follow are searched too.
+  if (conditions.isForPage && found.items.length < body.limit!)
+    found = await findPage(await conditionsFor(database, queue, request));
   const feedback = body.include_feedback ? await readFeedbackOfItems(database, found.items, budget) : undefined;
   return { ...found, ...(feedback && { feedback }), ...(hasExtensions(body) && { conditions_applied: true }) };
 };
@@ -70,10 +84,27 @@ export async function findItemPage(
 ): Promise<{ items: QueueItem[] }> {
   // Asked for by itself: as a condition of the items, SQLite would look at it once for each of them.
   if (!(await findQueue(transaction, queue.project_id, queue.queue_id))) return { items: [] };
+  const { ids, itemsOfPage } = await selectPage(transaction, queue, body, conditions, budget);
+  const { chars } = await itemsOfPage
+    .select(({ fn }) => fn.sum<number | null>(fn('length', ['display_fields'])).as('chars'))
+    .executeTakeFirstOrThrow();
+  // PostgreSQL's driver returns sums as strings.
+  budget.hold(Number(chars) * bytesPerDisplayChar, pageHint);
+  const rows = new Map((await itemsOfPage.selectAll().execute()).map((row) => [row.id, row]));
+  return { items: ids.map(({ id, position }) => toItem(rows.get(id)!, position)) };
+}
+
+/** Finds the ids of a page, and returns them with a query of its items, in any order. */
+async function selectPage(
+  transaction: Transaction,
+  queue: { project_id: string; queue_id: string },
+  body: BodyOf<'queryQueueItems'>,
+  conditions: ItemSelection,
+  budget: RequestBudget,
+) {
   const order = totalOrder(body.sort_by, sortFields, { field: 'created_at', direction: 'asc' });
-  const items = selectItems(transaction, queue, conditions);
   const page = {
-    items,
+    items: selectItems(transaction, queue, conditions),
     all: selectItems(transaction, queue),
     among: (some: SelectedItems) => selectItems(transaction, queue, conditions, some),
     isNumbered: body.include_position === true,
@@ -87,13 +118,7 @@ export async function findItemPage(
   const ids = await findPageIds(page, order, { transaction, database, maxSorted, hold });
   const list = database.textsOf(JSON.stringify(ids.map(({ id }) => id)));
   const itemsOfPage = transaction.selectFrom('queue_items').where(sql<boolean>`id in ${list}`);
-  const { chars } = await itemsOfPage
-    .select(({ fn }) => fn.sum<number | null>(fn('length', ['display_fields'])).as('chars'))
-    .executeTakeFirstOrThrow();
-  // PostgreSQL's driver returns sums as strings.
-  budget.hold(Number(chars) * bytesPerDisplayChar, pageHint);
-  const rows = new Map((await itemsOfPage.selectAll().execute()).map((row) => [row.id, row]));
-  return { items: ids.map(({ id, position }) => toItem(rows.get(id)!, position)) };
+  return { ids, itemsOfPage };
 }
 
 /** Items that are sorted to find a page; a longer list is searched in its indexes. */

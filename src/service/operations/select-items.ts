@@ -31,6 +31,16 @@ export interface ItemSelection {
   lists: { isWanted: boolean; calls: RawBuilder<unknown>; count: number; items?: RawBuilder<unknown> }[];
   /** Tells whether a call fulfils the conditions on judgements, if these are left to whoever reads the judgements anyway. */
   passes?: JudgementsTest;
+  /** True if the lists have the calls of the first items of a page only, which were enough to fill it. */
+  isForPage?: boolean;
+}
+
+/** The page that conditions are for. */
+export interface FilledPage {
+  /** Number of items up to its end. */
+  end: number;
+  /** Reads the calls of the first items in its order, of those that fulfil conditions. */
+  readFirstCalls(conditions: ItemSelection, count: number): Promise<string[]>;
 }
 
 type JudgementsTest = (judgements: readonly JudgementInQueue[]) => Promise<boolean>;
@@ -44,11 +54,13 @@ interface FilterRequest {
   judgement_types?: readonly string[] | null | undefined;
   /** True if the caller counts items that are not wanted, and subtracts them. */
   countsUnwanted?: boolean;
+  /** If only a page is wanted: where the first items fill it, no others are searched for a text. */
+  page?: FilledPage;
 }
 
 /** Maximum number of calls that are looked up for a text; where more could have it, all calls of the queue are searched. */
 const maxLookedUp = 5000;
-/** Calls that are looked up together. */
+/** Number of calls that are looked up together. */
 const callsPerSearch = 1000;
 const bytesPerId = 200;
 
@@ -60,8 +72,9 @@ const bytesPerId = 200;
 export async function conditionsFor(
   database: Database,
   queue: QueueKey,
-  { filter, account, budget, judgement_types, countsUnwanted }: FilterRequest,
+  request: FilterRequest,
 ): Promise<ItemSelection> {
+  const { filter, account, budget, judgement_types, countsUnwanted } = request;
   const conditions: ItemSelection = { filter: filter ?? {}, account, database, lists: [] };
   const { text } = conditions.filter;
   if (hasJudgementConditions(conditions.filter)) {
@@ -71,8 +84,9 @@ export async function conditionsFor(
     else conditions.lists.push(await listJudgedCalls(conditions, queue, budget, countsUnwanted));
   }
   if (text != null) {
-    const ids = await callsWithText(text, conditions, queue, budget);
+    const { ids, isForPage } = await callsWithText(text, conditions, queue, request);
     conditions.lists.push({ isWanted: true, calls: database.textsOf(JSON.stringify(ids)), count: ids.length });
+    conditions.isForPage = isForPage;
   }
   return conditions;
 }
@@ -168,13 +182,16 @@ async function* readFirstKeys(
   }
 }
 
-/** Finds the calls whose inputs or output contain a text: those of the items that fulfil all other conditions, and perhaps more. */
+/**
+ * Finds the calls whose inputs or output contain a text: those of the items that fulfil all other conditions, and perhaps more; or only
+ * those of the first items of a page, if these fill it.
+ */
 async function callsWithText(
   text: string,
   conditions: ItemSelection,
   queue: QueueKey,
-  budget: RequestBudget,
-): Promise<string[]> {
+  { budget, page }: FilterRequest,
+): Promise<{ ids: string[]; isForPage: boolean }> {
   const { database } = conditions;
   const forms = [...new Set([text, JSON.stringify(text).slice(1, -1)])];
   const contains = ['inputs', 'output'].flatMap((name) =>
@@ -185,30 +202,45 @@ async function callsWithText(
   );
   const hasText = { $or: contains };
   const isInQueue = { $eq: [{ $getField: queuePath }, { $literal: queue.queue_id }] };
-  await budget.reserve(maxLookedUp * bytesPerId);
-  const items = await database.read((transaction) => {
-    const selected = selectItems(transaction, queue, conditions).select('call_id');
-    // Without an order, SQLite would search its smallest index, and read every row for the filter.
-    const inOrder = findsByIndex(conditions) ? selected : selected.orderBy('created_at');
-    return inOrder.limit(maxLookedUp + 1).execute();
-  });
-  const isMany = items.length > maxLookedUp;
-  const searches = isMany
-    ? [{ query: { $expr: { $and: [isInQueue, hasText] } } }]
-    : inBatches(items, callsPerSearch).map((batch) => {
-        return { filter: { call_ids: batch.map(({ call_id }) => call_id) }, query: { $expr: hasText } };
-      });
-  const found: string[] = [];
   const searchSize = new SearchSize(database);
-  for (const search of searches) {
-    const selection = { project_id: queue.project_id, ...search };
-    for await (const calls of findCallRows(database, selection, ['id'], { budget, searchSize })) {
-      budget.hold(calls.length * bytesPerId);
-      found.push(...calls.map(({ id }) => id));
+  const search = async (selections: Pick<BodyOf<'queryCalls'>, 'filter' | 'query'>[]) => {
+    const ids: string[] = [];
+    for (const selection of selections) {
+      const inProject = { project_id: queue.project_id, ...selection };
+      for await (const calls of findCallRows(database, inProject, ['id'], { budget, searchSize })) {
+        budget.hold(calls.length * bytesPerId);
+        ids.push(...calls.map(({ id }) => id));
+      }
     }
+    return ids;
+  };
+  const lookUp = (calls: string[]) =>
+    search(inBatches(calls, callsPerSearch).map((call_ids) => ({ filter: { call_ids }, query: { $expr: hasText } })));
+  await budget.reserve(maxLookedUp * bytesPerId);
+  try {
+    let share = 1;
+    for (const count of [callsPerSearch, maxLookedUp]) {
+      if (!page || share * count < page.end) continue;
+      const first = await page.readFirstCalls(conditions, count);
+      const ids = await lookUp(first);
+      const isForPage = first.length === count;
+      if (!isForPage || ids.length >= page.end) return { ids, isForPage };
+      share = ids.length / count;
+    }
+    const items = await database.read((transaction) => {
+      const selected = selectItems(transaction, queue, conditions).select('call_id');
+      // Without an order, SQLite would search its smallest index, and read every row for the filter.
+      const inOrder = findsByIndex(conditions) ? selected : selected.orderBy('created_at');
+      return inOrder.limit(maxLookedUp + 1).execute();
+    });
+    const isMany = items.length > maxLookedUp;
+    const ids = isMany
+      ? await search([{ query: { $expr: { $and: [isInQueue, hasText] } } }])
+      : await lookUp(items.map(({ call_id }) => call_id));
+    return { ids, isForPage: false };
+  } finally {
+    budget.release(maxLookedUp * bytesPerId);
   }
-  budget.release(maxLookedUp * bytesPerId);
-  return found;
 }
 
 /** A query of items of which the columns are to be selected. */

@@ -1,6 +1,11 @@
 import fc from 'fast-check';
-import { describe, expect, it } from 'vitest';
+import { beforeAll, describe, expect, it } from 'vitest';
+import type { QueueItem } from '../../../src/contract/queue-items.ts';
 import type { ItemLine } from '../../../src/service/admin/import-items.ts';
+import { queryQueueItems } from '../../../src/service/operations/queue-items.ts';
+import { MemoryPool, RequestBudget } from '../../../src/service/request-budget.ts';
+import type { Database } from '../../../src/service/storage/database.ts';
+import { openDatabase } from '../../../src/service/storage/open-database.ts';
 import { caseCount } from '../../support/cases.ts';
 import {
   account,
@@ -11,6 +16,7 @@ import {
   temporaryData,
   withStore,
 } from '../../support/embedded-service.ts';
+import { onEnd } from '../../support/on-end.ts';
 
 const service = await startTestService({ sample: true });
 
@@ -268,20 +274,73 @@ describe('queryQueueItems', () => {
     expect(body).not.toHaveProperty('conditions_applied');
   });
 
-  it('finds a text in a queue of so many calls that they are not looked up one by one', async () => {
-    const lines = Array.from({ length: 5001 }, (_, at) =>
-      line(`of-many-${at}`, { call_op_name: at < 10 ? 'few' : 'op', call: { inputs: { at }, output: `number ${at}` } }),
-    );
-    await load('many', lines);
-    await load('beside', [line('of-another', { call: { inputs: {}, output: 'number 4321' } })]);
-    const found = async (filter: object) => {
-      const { body } = await service.query('many', { project_id: 'p/q', filter });
-      return body.items.map(({ call_id }: { call_id: string }) => call_id);
-    };
-    expect(await found({ text: 'Number 4321' })).toEqual(['of-many-4321']);
-    expect(await found({ text: 'number 4', call_op_name: 'few' })).toEqual(['of-many-4']);
-    expect(await found({ text: 'number 4321', call_op_name: 'few' })).toEqual([]);
-    expect(await found({ text: 'number 4', unjudged_by_me: true })).toHaveLength(1111);
+  describe('with a text', () => {
+    const queue = { project_id: 'p/q', queue_id: 'many' };
+    beforeAll(async () => {
+      const lines = Array.from({ length: 5001 }, (_, at) => {
+        const call_started_at = new Date(at * 1000).toISOString();
+        const call = { inputs: { at }, output: `number ${at}` };
+        return line(`of-many-${at}`, { call_op_name: at < 10 ? 'few' : 'op', call_started_at, call });
+      });
+      await load('many', lines);
+      await load('beside', [line('of-another', { call: { inputs: {}, output: 'number 4321' } })]);
+    });
+    const callsOf = (items: QueueItem[]) => items.map(({ call_id }) => call_id);
+    const found = async (filter: object, page = {}) =>
+      callsOf((await service.query('many', { project_id: 'p/q', filter, ...page })).body.items);
+    const byStart = (direction: 'asc' | 'desc') => ({ sort_by: [{ field: 'call_started_at', direction }] });
+
+    it('finds it in a queue of so many calls that they are not looked up one by one', async () => {
+      expect(await found({ text: 'Number 4321' })).toEqual(['of-many-4321']);
+      expect(await found({ text: 'number 4', call_op_name: 'few' })).toEqual(['of-many-4']);
+      expect(await found({ text: 'number 4321', call_op_name: 'few' })).toEqual([]);
+      expect(await found({ text: 'number 4', unjudged_by_me: true })).toHaveLength(1111);
+    });
+
+    it('finds the same pages whether the first items fill them or not', async () => {
+      const page = (offset: number, direction: 'asc' | 'desc') =>
+        found({ text: 'NUMBER 4', unjudged_by_me: true }, { offset, limit: 2, ...byStart(direction) });
+      expect(await page(0, 'asc')).toEqual(['of-many-4', 'of-many-40']);
+      expect(await page(109, 'asc')).toEqual(['of-many-498', 'of-many-499']);
+      expect(await page(110, 'asc')).toEqual(['of-many-499', 'of-many-4000']);
+      expect(await page(0, 'desc')).toEqual(['of-many-4999', 'of-many-4998']);
+      expect(await page(999, 'desc')).toEqual(['of-many-4000', 'of-many-499']);
+      expect(await page(1110, 'desc')).toEqual(['of-many-4']);
+      expect(await page(1111, 'desc')).toEqual([]);
+    });
+
+    it('fills a page that one of the first items has left meanwhile', async () => {
+      const database = await openDatabase(service.data);
+      onEnd(() => database.close());
+      let hasChanged = false;
+      const changing: Database = {
+        ...database,
+        async read(work) {
+          const result = await database.read(work);
+          if (!hasChanged && Array.isArray(result) && result.length === 1000) {
+            hasChanged = true;
+            await execute(service.data, "update queue_items set call_op_name = 'left' where call_id = 'of-many-10'");
+          }
+          return result;
+        },
+      };
+      const body = {
+        project_id: 'p/q',
+        filter: { text: 'number', call_op_name: 'op' },
+        limit: 1000,
+        ...byStart('asc'),
+      };
+      const input = {
+        path: queue,
+        body,
+        account: account.name,
+        budget: new RequestBudget(new MemoryPool(), account.name),
+      };
+      const answer = await queryQueueItems(input as never, { database: changing } as never);
+      const { items } = answer as unknown as { items: QueueItem[] };
+      expect([hasChanged, items.length]).toEqual([true, 1000]);
+      expect([items[0]!.call_id, items.at(-1)!.call_id]).toEqual(['of-many-11', 'of-many-1010']);
+    });
   });
 
   it('finds and sorts items by the latency, and finds those by the failure, of calls that ended after they were added', async () => {
