@@ -39,9 +39,12 @@ const emojiNamesOnly = {
   setup({ onLoad }) {
     onLoad({ filter: /[\\/]unicode-emoji-json[\\/]data-by-emoji\.json$/ }, ({ path }) => {
       const emoji = Object.entries(JSON.parse(readFileSync(path, 'utf8')));
-      const slugs = JSON.stringify(Object.fromEntries(emoji.map(([sign, { slug }]) => [sign, slug])));
-      const members = 'Object.entries(slugs).map(([sign, slug]) => [sign, { slug }])';
-      return { contents: `const slugs = ${slugs}; export default Object.fromEntries(${members})` };
+      // The bundler writes a sign that is not ASCII in twice as many characters.
+      const pointsOf = (sign) => Array.from(sign, (char) => char.codePointAt(0).toString(36)).join('-');
+      const names = emoji.map(([sign, { slug }]) => `${pointsOf(sign)} ${slug}`).join(';');
+      const signOf = "String.fromCodePoint(...points.split('-').map((point) => Number.parseInt(point, 36)))";
+      const members = `'${names}'.split(';').map((name) => name.split(' ')).map(([points, slug]) => [${signOf}, { slug }])`;
+      return { contents: `export default Object.fromEntries(${members})` };
     });
   },
 };
