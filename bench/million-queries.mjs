@@ -1,5 +1,5 @@
 // Calls tools on a queue of 1,000,000 recorded calls with 100,000 judgements, and measures how long a client waits: with every filter and
-// every order, at the beginning, deep in the queue and past its end, and with names that nobody has. A tool may send several requests.
+// every order, at the beginning, deep in the queue and past its end, claims included, and with names that nobody has. A tool may send several requests.
 // Prints the calls that take longer than a second, or the slowest ten if they are fewer.
 // Run with: npm run build && node bench/million-queries.mjs --data=FOLDER
 import { createHash } from 'node:crypto';
@@ -157,6 +157,7 @@ function itemFilters(count) {
     'added by few': { added_by: 'rare' },
     '200 ids': { ids },
     'text of few': { text: 'Question 77' },
+    'text of many': { text: 'Question 7' },
     'text of none': { text: 'xylophone' },
     failed: { has_error: true },
     'not failed': { has_error: false },
@@ -230,9 +231,12 @@ function casesOf(count) {
       cases[`summary: ${named}; by ${by.join(' and ')}`] = ['summarize_queue', { queue_id, filter, by }];
     cases[`summary: ${named}; disagreements`] = ['summarize_queue', { queue_id, filter, disagreements: 20 }];
     cases[`board: ${named}`] = ['review_queue', { queue_id, filter }];
+    for (const order of ['oldest', 'newest'])
+      cases[`claim: ${named}; ${order}`] = ['claim_queue_items', { queue_id, filter, order, n: 5, minutes: 1 }];
   }
   cases.board = ['review_queue', { queue_id }];
   cases.queues = ['list_queues', {}];
+  cases['claim: of two reviewers'] = ['claim_queue_items', { queue_id, reviewers_per_item: 2, n: 5, minutes: 1 }];
   const callFilters = {
     none: {},
     operation: { op_name: 'review.fix' },

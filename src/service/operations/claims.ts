@@ -1,4 +1,4 @@
-import { type ExpressionBuilder, sql } from 'kysely';
+import { type ExpressionBuilder, type SelectQueryBuilder, sql } from 'kysely';
 import { type AnnotatorKind, maxHeld } from '../../contract/claims.ts';
 import type { BodyOf } from '../../contract/endpoints.ts';
 import type { ReviewersPerItem } from '../../contract/queues.ts';
@@ -8,12 +8,12 @@ import { accountsOfProject } from '../admin/accounts.ts';
 import { databaseTime } from '../storage/claim-rows.ts';
 import type { Transaction } from '../storage/database.ts';
 import type { Tables } from '../storage/database-tables.ts';
-import { inChunks, selectInProject } from '../storage/in-chunks.ts';
+import { inChunks } from '../storage/in-chunks.ts';
 import { isFinishedBy } from '../storage/queue-rows.ts';
 import { inTransaction, type OperationHandler } from './operation.ts';
 import { findItemPage } from './queue-items.ts';
 import { requireAssignable, requireQueueRow } from './queues.ts';
-import { conditionsFor, type ItemSelection, selectItems } from './select-items.ts';
+import { conditionsFor, findsByIndex, type ItemSelection, selectItems, withoutIndex } from './select-items.ts';
 
 type ClaimRequest = BodyOf<'claimQueueItems'>;
 
@@ -41,37 +41,55 @@ export const claimQueueItems: OperationHandler<'claimQueueItems'> = async (
   { database },
 ) => {
   const queue = { project_id: body.project_id, queue_id: path.queue_id };
-  const conditions = await conditionsFor(database, queue, { filter: body.filter, account, budget });
+  const readFirstCalls = (conditions: ItemSelection, limit: number) =>
+    database.read(async (transaction) => {
+      const claimant = await claimantOf(transaction, path.queue_id, body, account);
+      const items = selectClaimable(transaction, claimant, conditions).select('call_id');
+      return (await inOrder(items, conditions, body).limit(limit).execute()).map(({ call_id }) => call_id);
+    });
   // Every claim reads which items the others have taken.
-  return database.writeInTurn(async (transaction) => {
-    const claimant = await claimantOf(transaction, path.queue_id, body, account);
-    const released = body.release?.length ? await releaseItems(transaction, body.release, claimant) : undefined;
-    const own = await claimsInQueue(transaction, claimant)
-      .select(['item_id', 'held_until'])
-      .where('account', '=', account)
-      .where('annotator_kind', '=', claimant.kind)
-      .where('annotator', '=', claimant.annotator)
-      .execute();
-    const isLive = ({ held_until }: { held_until: string }): boolean => held_until > claimant.now.toISOString();
-    const held = own.filter(isLive);
-    const kept = body.prolong ? held.map(({ item_id }) => item_id) : [];
-    if (body.prolong) {
-      const ended = own.filter((claim) => !isLive(claim)).map(({ item_id }) => item_id);
-      const wanted = await findWanted(transaction, ended, claimant, { ...conditions, filter: {}, lists: [] });
-      kept.push(...wanted.slice(0, maxHeld - held.length));
-    }
-    const missing = Math.min(body.n - kept.length, maxHeld - Math.max(held.length, kept.length));
-    const found = missing > 0 ? await findClaimable(transaction, body, claimant, conditions, missing, kept) : [];
-    const ids = [...kept, ...found];
-    const held_until = new Date(claimant.now.getTime() + body.minutes * 60_000).toISOString();
-    await holdItems(transaction, ids, held_until, claimant);
-    const free_at = found.length < missing ? await firstEnd(transaction, claimant) : undefined;
-    const query = { project_id: body.project_id, sort_by: sortKeysOf(body) };
-    const selection = { ...conditions, filter: { ids }, lists: [] };
-    const { items } = ids.length > 0 ? await findItemPage(transaction, queue, query, selection, budget) : { items: [] };
-    return { items, held_until, ...(released !== undefined && { released }), ...(free_at != null && { free_at }) };
-  });
+  const claim = (conditions: ItemSelection) =>
+    database.writeInTurn(async (transaction) => {
+      const claimant = await claimantOf(transaction, path.queue_id, body, account);
+      const released = body.release?.length ? await releaseItems(transaction, body.release, claimant) : undefined;
+      const own = await claimsInQueue(transaction, claimant)
+        .select(['item_id', 'held_until'])
+        .where('account', '=', account)
+        .where('annotator_kind', '=', claimant.kind)
+        .where('annotator', '=', claimant.annotator)
+        .execute();
+      const isLive = ({ held_until }: { held_until: string }): boolean => held_until > claimant.now.toISOString();
+      const held = own.filter(isLive);
+      const kept = body.prolong ? held.map(({ item_id }) => item_id) : [];
+      if (body.prolong) {
+        const ended = own.filter((claim) => !isLive(claim)).map(({ item_id }) => item_id);
+        const wanted = await findWanted(transaction, ended, claimant, { ...conditions, filter: {}, lists: [] });
+        kept.push(...wanted.slice(0, maxHeld - held.length));
+      }
+      const missing = Math.min(body.n - kept.length, maxHeld - Math.max(held.length, kept.length));
+      const found = missing > 0 ? await findClaimable(transaction, body, claimant, conditions, missing, kept) : [];
+      if (found.length < missing && conditions.isForPage) throw tooFew;
+      const ids = [...kept, ...found];
+      const held_until = new Date(claimant.now.getTime() + body.minutes * 60_000).toISOString();
+      await holdItems(transaction, ids, held_until, claimant);
+      const free_at = found.length < missing ? await firstEnd(transaction, claimant) : undefined;
+      const query = { project_id: body.project_id, sort_by: sortKeysOf(body) };
+      const selection = { ...conditions, filter: { ids }, lists: [] };
+      const { items } =
+        ids.length > 0 ? await findItemPage(transaction, queue, query, selection, budget) : { items: [] };
+      return { items, held_until, ...(released !== undefined && { released }), ...(free_at != null && { free_at }) };
+    });
+  const request = { filter: body.filter, account, budget };
+  try {
+    return await claim(await conditionsFor(database, queue, { ...request, page: { end: body.n, readFirstCalls } }));
+  } catch (error) {
+    if (error !== tooFew) throw error;
+    return claim(await conditionsFor(database, queue, request));
+  }
 };
+
+/** Undoes a claim in which the first items do not suffice, because others have claimed some of them meanwhile. */
+const tooFew = new Error('too few items were searched');
 
 /**
  * Sets who alone may claim items, in a write transaction.
@@ -156,8 +174,12 @@ async function releaseItems(
 }
 
 function claimsInQueue(transaction: Transaction, { project_id, queue_id }: Claimant) {
-  return selectInProject(transaction, 'queue_items', project_id)
-    .innerJoin('item_claims', 'item_id', 'queue_items.id')
+  // SQLite reads the tables of a cross join in their order: it would look for a claim of each item, but claims are few.
+  return transaction
+    .selectFrom('item_claims')
+    .crossJoin('queue_items')
+    .whereRef('item_id', '=', 'queue_items.id')
+    .where('project_id', '=', project_id)
     .where('queue_id', '=', queue_id)
     .where('deleted_at', 'is', null);
 }
@@ -183,11 +205,25 @@ async function findClaimable(
   limit: number,
   except: readonly string[],
 ): Promise<string[]> {
-  const [{ field, direction }] = sortKeysOf(body);
   let items = selectClaimable(transaction, claimant, conditions).select('id');
   if (except.length > 0) items = items.where('id', 'not in', except);
-  const rows = await items.orderBy(field, direction).orderBy('id').limit(limit).execute();
+  const rows = await inOrder(items, conditions, body).limit(limit).execute();
   return rows.map(({ id }) => id);
+}
+
+/**
+ * Sorts items that fulfil conditions as they are to be claimed. Those that were added together come in the same direction, in which an
+ * index has them.
+ */
+function inOrder<Columns>(
+  items: SelectQueryBuilder<Tables, 'queue_items', Columns>,
+  conditions: ItemSelection,
+  body: ClaimRequest,
+) {
+  const [{ field, direction }] = sortKeysOf(body);
+  // SQLite would walk the index of the order, and look for each of its items in a list.
+  const key = findsByIndex(conditions) ? withoutIndex(field) : field;
+  return items.orderBy(key, direction).orderBy('id', direction);
 }
 
 function sortKeysOf({ order }: ClaimRequest) {

@@ -19,7 +19,9 @@ async function makeQueue(count: number, members: object = {}, project = project_
   queues += 1;
   const queueId = `queue-${queues}`;
   const item = { call_op_name: 'op', call_trace_id: 't', call_started_at: '2026-01-01T00:00:00Z' };
-  const lines = Array.from({ length: count }, (_, n) => JSON.stringify({ ...item, call_id: `c${n}` }));
+  const lines = Array.from({ length: count }, (_, n) =>
+    JSON.stringify({ ...item, call_id: `c${n}`, call: { inputs: { number: n } } }),
+  );
   await withStore(service.data, (store) => store.importItems(lines, { projectId: project, queueId }));
   await service.send('PUT', `/annotation_queues/${queueId}`, basic, { project_id: project, ...members });
   return queueId;
@@ -62,6 +64,15 @@ describe('claimQueueItems', () => {
     expect(await callsFor(queue, 'ada', { n: 1 })).toEqual(['c4']);
     expect(await callsFor(queue, 'ada', { n: 9, as: 'agent' })).toEqual(['c5']);
     expect(await callsFor(queue, 'cy')).toEqual([]);
+  });
+
+  it('gives as many items with a text as are wanted, whoever claims others meanwhile', async () => {
+    const queue = await makeQueue(1300);
+    const filter = { text: 'Number' };
+    expect(await callsFor(queue, 'ada', { n: 2, filter })).toEqual(['c0', 'c1']);
+    const [ben, cy] = await Promise.all(['ben', 'cy'].map((name) => callsFor(queue, name, { n: 600, filter })));
+    expect([ben!.length, cy!.length, new Set([...ben!, ...cy!]).size]).toEqual([600, 600, 1200]);
+    expect(await callsFor(queue, 'ada', { filter })).toHaveLength(10);
   });
 
   it('gives an item to as many accounts as the queue wants opinions, counting those given', async () => {
