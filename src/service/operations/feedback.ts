@@ -173,6 +173,10 @@ export const queryFeedback: OperationHandler<'queryFeedback'> = async ({ body, b
     return (isExact ? rows.limit(limit).offset(offset) : rows).execute();
   });
   budget.hold(keys.length * bytesPerKey, hint);
+  // The count is one row, whatever else is asked for.
+  const isCount = fields?.includes(countField);
+  const resultOf = (count: number) => ({ result: [{ [countField]: count } as object as StoredFeedback] });
+  if (isCount && isExact) return resultOf(keys.length);
   const end = isExact ? keys.length : offset + limit;
   const found: StoredFeedback[] = [];
   for (const batch of feedbackBatches(keys)) {
@@ -185,8 +189,7 @@ export const queryFeedback: OperationHandler<'queryFeedback'> = async ({ body, b
     }
   }
   const page = isExact ? found : found.slice(offset, end);
-  // The count is one row, whatever else is asked for. Its members and those of chosen fields are fewer than the schema has.
-  if (fields?.includes(countField)) return { result: [{ [countField]: page.length } as object as StoredFeedback] };
+  if (isCount) return resultOf(page.length);
   const members = names.map((name) => name.split('.', 1)[0]!);
   return { result: page.map((feedback) => pickMembers(feedback, members)) };
 };
