@@ -80,8 +80,10 @@ export const claimQueueItems: OperationHandler<'claimQueueItems'> = async (
       return { items, held_until, ...(released !== undefined && { released }), ...(free_at != null && { free_at }) };
     });
   const request = { filter: body.filter, account, budget };
+  // An item that is given back may be claimed again, which it cannot yet be when the first are read.
+  const page = body.release?.length ? undefined : { end: body.n, readFirstCalls };
   try {
-    return await claim(await conditionsFor(database, queue, { ...request, page: { end: body.n, readFirstCalls } }));
+    return await claim(await conditionsFor(database, queue, { ...request, page }));
   } catch (error) {
     if (error !== tooFew) throw error;
     return claim(await conditionsFor(database, queue, request));

@@ -55,7 +55,7 @@ interface FilterRequest {
   /** True if the caller counts items that are not wanted, and subtracts them. */
   countsUnwanted?: boolean;
   /** If only a page is wanted: where the first items fill it, no others are searched for a text. */
-  page?: FilledPage;
+  page?: FilledPage | undefined;
 }
 
 /** Maximum number of calls that are looked up for a text; where more could have it, all calls of the queue are searched. */

@@ -72,7 +72,12 @@ describe('claimQueueItems', () => {
     expect(await callsFor(queue, 'ada', { n: 2, filter })).toEqual(['c0', 'c1']);
     const [ben, cy] = await Promise.all(['ben', 'cy'].map((name) => callsFor(queue, name, { n: 600, filter })));
     expect([ben!.length, cy!.length, new Set([...ben!, ...cy!]).size]).toEqual([600, 600, 1200]);
-    expect(await callsFor(queue, 'ada', { filter })).toHaveLength(10);
+    const held = await claim(queue, 'ada', { filter });
+    expect(held.body.items).toHaveLength(10);
+    const release = held.body.items.map(({ id }: { id: string }) => id);
+    expect(await callsFor(queue, 'ada', { filter, release })).toEqual(
+      held.body.items.map(({ call_id }: { call_id: string }) => call_id),
+    );
   });
 
   it('gives an item to as many accounts as the queue wants opinions, counting those given', async () => {
