@@ -1,5 +1,5 @@
 // Calls tools on a queue of 1,000,000 recorded calls with 100,000 judgements, and measures how long a client waits: with every filter and
-// every order, at the beginning, deep in the queue and past its end, claims included, and with names that nobody has. A tool may send several requests.
+// every order, at the beginning, deep in the queue and past its end, and with names that nobody has. Claims end after a minute. A tool may send several requests.
 // Prints the calls that take longer than a second, or the slowest ten if they are fewer.
 // Run with: npm run build && node bench/million-queries.mjs --data=FOLDER
 import { createHash } from 'node:crypto';

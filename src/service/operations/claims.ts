@@ -10,7 +10,7 @@ import type { Transaction } from '../storage/database.ts';
 import type { Tables } from '../storage/database-tables.ts';
 import { inChunks } from '../storage/in-chunks.ts';
 import { isFinishedBy } from '../storage/queue-rows.ts';
-import { inTransaction, type OperationHandler } from './operation.ts';
+import { inTransaction, type OperationHandler, type OperationInput } from './operation.ts';
 import { findItemPage } from './queue-items.ts';
 import { requireAssignable, requireQueueRow } from './queues.ts';
 import { conditionsFor, findsByIndex, type ItemSelection, selectItems, withoutIndex } from './select-items.ts';
@@ -36,10 +36,8 @@ interface Claimant {
  * Releases, prolongs and claims items of a queue, in one write transaction.
  * @throws Refusal 404 for an unknown queue, 400 for an annotator or a number of opinions that the project or the queue rules out.
  */
-export const claimQueueItems: OperationHandler<'claimQueueItems'> = async (
-  { path, body, account, budget },
-  { database },
-) => {
+export const claimQueueItems: OperationHandler<'claimQueueItems'> = async (input, { database }) => {
+  const { path, body, account, budget } = input;
   const queue = { project_id: body.project_id, queue_id: path.queue_id };
   const readFirstCalls = (conditions: ItemSelection, limit: number) =>
     database.read(async (transaction) => {
@@ -49,36 +47,7 @@ export const claimQueueItems: OperationHandler<'claimQueueItems'> = async (
     });
   // Every claim reads which items the others have taken.
   const claim = (conditions: ItemSelection) =>
-    database.writeInTurn(async (transaction) => {
-      const claimant = await claimantOf(transaction, path.queue_id, body, account);
-      const released = body.release?.length ? await releaseItems(transaction, body.release, claimant) : undefined;
-      const own = await claimsInQueue(transaction, claimant)
-        .select(['item_id', 'held_until'])
-        .where('account', '=', account)
-        .where('annotator_kind', '=', claimant.kind)
-        .where('annotator', '=', claimant.annotator)
-        .execute();
-      const isLive = ({ held_until }: { held_until: string }): boolean => held_until > claimant.now.toISOString();
-      const held = own.filter(isLive);
-      const kept = body.prolong ? held.map(({ item_id }) => item_id) : [];
-      if (body.prolong) {
-        const ended = own.filter((claim) => !isLive(claim)).map(({ item_id }) => item_id);
-        const wanted = await findWanted(transaction, ended, claimant, { ...conditions, filter: {}, lists: [] });
-        kept.push(...wanted.slice(0, maxHeld - held.length));
-      }
-      const missing = Math.min(body.n - kept.length, maxHeld - Math.max(held.length, kept.length));
-      const found = missing > 0 ? await findClaimable(transaction, body, claimant, conditions, missing, kept) : [];
-      if (found.length < missing && conditions.isForPage) throw tooFew;
-      const ids = [...kept, ...found];
-      const held_until = new Date(claimant.now.getTime() + body.minutes * 60_000).toISOString();
-      await holdItems(transaction, ids, held_until, claimant);
-      const free_at = found.length < missing ? await firstEnd(transaction, claimant) : undefined;
-      const query = { project_id: body.project_id, sort_by: sortKeysOf(body) };
-      const selection = { ...conditions, filter: { ids }, lists: [] };
-      const { items } =
-        ids.length > 0 ? await findItemPage(transaction, queue, query, selection, budget) : { items: [] };
-      return { items, held_until, ...(released !== undefined && { released }), ...(free_at != null && { free_at }) };
-    });
+    database.writeInTurn((transaction) => claimItems(transaction, input, conditions));
   const request = { filter: body.filter, account, budget };
   // An item that is given back may be claimed again, which it cannot yet be when the first are read.
   const page = body.release?.length ? undefined : { end: body.n, readFirstCalls };
@@ -92,6 +61,42 @@ export const claimQueueItems: OperationHandler<'claimQueueItems'> = async (
 
 /** Undoes a claim in which the first items do not suffice, because others have claimed some of them meanwhile. */
 const tooFew = new Error('too few items were searched');
+
+/** Claims items that fulfil conditions, with all that the request asks for besides. Throws {@link tooFew}. */
+async function claimItems(
+  transaction: Transaction,
+  { path, body, account, budget }: OperationInput<'claimQueueItems'>,
+  conditions: ItemSelection,
+) {
+  const queue = { project_id: body.project_id, queue_id: path.queue_id };
+  const claimant = await claimantOf(transaction, path.queue_id, body, account);
+  const released = body.release?.length ? await releaseItems(transaction, body.release, claimant) : undefined;
+  const own = await claimsInQueue(transaction, claimant)
+    .select(['item_id', 'held_until'])
+    .where('account', '=', account)
+    .where('annotator_kind', '=', claimant.kind)
+    .where('annotator', '=', claimant.annotator)
+    .execute();
+  const isLive = ({ held_until }: { held_until: string }): boolean => held_until > claimant.now.toISOString();
+  const held = own.filter(isLive);
+  const kept = body.prolong ? held.map(({ item_id }) => item_id) : [];
+  if (body.prolong) {
+    const ended = own.filter((claim) => !isLive(claim)).map(({ item_id }) => item_id);
+    const wanted = await findWanted(transaction, ended, claimant, { ...conditions, filter: {}, lists: [] });
+    kept.push(...wanted.slice(0, maxHeld - held.length));
+  }
+  const missing = Math.min(body.n - kept.length, maxHeld - Math.max(held.length, kept.length));
+  const found = missing > 0 ? await findClaimable(transaction, body, claimant, conditions, missing, kept) : [];
+  if (found.length < missing && conditions.isForPage) throw tooFew;
+  const ids = [...kept, ...found];
+  const held_until = new Date(claimant.now.getTime() + body.minutes * 60_000).toISOString();
+  await holdItems(transaction, ids, held_until, claimant);
+  const free_at = found.length < missing ? await firstEnd(transaction, claimant) : undefined;
+  const query = { project_id: body.project_id, sort_by: sortKeysOf(body) };
+  const selection = { ...conditions, filter: { ids }, lists: [] };
+  const { items } = ids.length > 0 ? await findItemPage(transaction, queue, query, selection, budget) : { items: [] };
+  return { items, held_until, ...(released !== undefined && { released }), ...(free_at != null && { free_at }) };
+}
 
 /**
  * Sets who alone may claim items, in a write transaction.

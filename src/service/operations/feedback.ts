@@ -173,7 +173,7 @@ export const queryFeedback: OperationHandler<'queryFeedback'> = async ({ body, b
     return (isExact ? rows.limit(limit).offset(offset) : rows).execute();
   });
   budget.hold(keys.length * bytesPerKey, hint);
-  // The count is one row, whatever else is asked for.
+  // The count is one row, whatever else is asked for. Its members and those of chosen fields are fewer than the schema has.
   const isCount = fields?.includes(countField);
   const resultOf = (count: number) => ({ result: [{ [countField]: count } as object as StoredFeedback] });
   if (isCount && isExact) return resultOf(keys.length);

@@ -35,8 +35,8 @@ export interface ItemSelection {
   isForPage?: boolean;
 }
 
-/** The page that conditions are for. */
-export interface FilledPage {
+/** A page for which conditions are prepared. */
+export interface PageToFill {
   /** Number of items up to its end. */
   end: number;
   /** Reads the calls of the first items in its order, of those that fulfil conditions. */
@@ -55,7 +55,7 @@ interface FilterRequest {
   /** True if the caller counts items that are not wanted, and subtracts them. */
   countsUnwanted?: boolean;
   /** If only a page is wanted: where the first items fill it, no others are searched for a text. */
-  page?: FilledPage | undefined;
+  page?: PageToFill | undefined;
 }
 
 /** Maximum number of calls that are looked up for a text; where more could have it, all calls of the queue are searched. */
@@ -218,6 +218,7 @@ async function callsWithText(
     search(inBatches(calls, callsPerSearch).map((call_ids) => ({ filter: { call_ids }, query: { $expr: hasText } })));
   await budget.reserve(maxLookedUp * bytesPerId);
   try {
+    // The share of the first items that have the text tells whether more of them are likely to fill the page.
     let share = 1;
     for (const count of [callsPerSearch, maxLookedUp]) {
       if (!page || share * count < page.end) continue;
