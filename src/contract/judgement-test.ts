@@ -1,6 +1,6 @@
 import type * as z from 'zod';
 import { canonicalJson } from '../core/json/canonical-json.ts';
-import type { judgementConditions } from './queue-items.ts';
+import { judgementConditions } from './queue-items.ts';
 
 export interface AnnotatorName {
   /** The account, and the author that it named, like the MCP client of an agent. */
@@ -26,26 +26,27 @@ export function annotatorOf(user: string, creator: string | undefined): Annotato
 
 /** Returns whether a filter has conditions on judgements. */
 export function hasJudgementConditions(conditions: JudgementConditions): boolean {
-  const { judged_by, field, value, judged_at_least, disagreement, unjudged_by_me } = conditions;
-  return [judged_by, field, value, judged_at_least, disagreement, unjudged_by_me].some((member) => member != null);
+  const names = Object.keys(judgementConditions.shape) as (keyof JudgementConditions)[];
+  return names.some((name) => conditions[name] != null);
 }
 
 /**
  * Returns a function that tells from the judgements of a call, the latest of each annotator and field, whether it fulfils the
- * conditions: one by the named annotator, with the value in the field; as many annotators, whoever they are, with that value; and a
- * dispute in which the named one takes part.
+ * conditions: one by the named annotator, with the value in the field; as many annotators, whoever they are, with that value; a
+ * dispute in which the named one takes part; and a field that nobody has judged.
  * @param isOwn tells the judgements of the caller.
  */
 export function judgementTest<Tested extends TestedJudgement>(
   conditions: JudgementConditions,
   isOwn: (judgement: Tested) => boolean,
 ): (judgements: readonly Tested[]) => boolean {
-  const { judged_by, field, value, judged_at_least, disagreement, unjudged_by_me } = conditions;
+  const { judged_by, field, value, judged_at_least, disagreement, unjudged_by_me, lacks_value_of } = conditions;
   const isNamed = annotatorTest(judged_by, isOwn);
   const wanted = value == null ? undefined : canonicalJson(value);
   const needsJudgement = [judged_by, field, value].some((member) => member != null);
   return (judgements) => {
     if (unjudged_by_me != null && judgements.some(isOwn) === unjudged_by_me) return false;
+    if (lacks_value_of?.every((name) => judgements.some((judgement) => judgement.field === name))) return false;
     const inField = field == null ? judgements : judgements.filter((judgement) => judgement.field === field);
     if (disagreement != null && isDisputed(inField, isNamed) !== disagreement) return false;
     const counted = wanted === undefined ? inField : inField.filter(({ value }) => canonicalJson(value) === wanted);

@@ -72,7 +72,10 @@ export async function rowsOfQueue(
   }
   const queue = { ...context, id: queue_id, project };
   const include_feedback = mapped?.some(([, source]) => source.from !== 'call') ?? false;
-  const { items, feedback, filter } = await matchingItems(queue, selection.filter ?? {}, { include_feedback });
+  const { items, feedback, filter } = await matchingItems(queue, selection.filter ?? {}, {
+    include_feedback,
+    limit: maxDatasetRows + 1,
+  });
   if (items.length === 0) {
     await requireQueue(queue_id, project, context.service);
     throw new HeddleError({
@@ -84,7 +87,7 @@ export async function rowsOfQueue(
   if (items.length > maxDatasetRows) {
     throw new HeddleError({
       code: 'too_large',
-      message: `${items.length} items match; a dataset takes at most ${maxDatasetRows}.`,
+      message: `More than ${maxDatasetRows} items match; a dataset takes no more rows.`,
       hint: 'Narrow the filter.',
     });
   }

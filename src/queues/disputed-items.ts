@@ -1,16 +1,14 @@
 import { groupBy } from '../core/append-to.ts';
+import { readCountedItems } from './counted-items.ts';
 import { findDisagreements } from './disagreements.ts';
 import type { ItemPage, ItemPageRequest } from './item-pages.ts';
-import { hasCallConditions, judgementCondition } from './items-filter.ts';
-import { goldOf, judgementsOf, latestJudgements } from './judgements.ts';
-import { findWithWholeNames, isWholeNameOf, requireKnownNames } from './known-names.ts';
-import { matchingItems } from './matching-items.ts';
+import { judgementCondition } from './items-filter.ts';
+import { latestJudgements } from './judgements.ts';
 import type { QueueAccess } from './queue-access.ts';
 import { readQueueFields } from './queue-fields.ts';
 import { judgedItems } from './queue-summary.ts';
 import { readItemsBy } from './read-items.ts';
 import { rememberItems } from './shown-items.ts';
-import { readCounted } from './summarized-items.ts';
 
 /**
  * Reads a page of the items on which annotators differ and which no gold settles, the worst first. `settled` is the number of the other
@@ -21,31 +19,8 @@ export async function readDisputedPage(
   queue: QueueAccess,
 ): Promise<ItemPage & { matching: number; settled: number }> {
   const readAtMs = Date.now();
-  // A service that counts lists each disputed item by itself, and the others in groups.
-  const {
-    filter,
-    found: counted,
-    judgements: ofQueue,
-  } = await findWithWholeNames(given, queue, {
-    find: (tried) => readCounted(queue, tried, { judgements: true, gold: true }),
-    isFound: (summary) => summary !== undefined && isWholeNameOf(given, summary.judgements),
-    judgementsIn: (summary) => (hasCallConditions(given) ? undefined : summary?.judgements),
-  });
-  const query = { include_feedback: true, include_own_state };
-  const whole = counted ? { items: [], feedback: [] } : await matchingItems(queue, filter, query);
-  const {
-    items: found,
-    judgements,
-    gold,
-  } = counted ?? {
-    items: whole.items,
-    judgements: judgementsOf(whole.feedback),
-    gold: goldOf(whole.feedback),
-  };
-  const matches = await judgementCondition(filter, judgements, queue);
+  const { filter, items, judgements, gold, whole } = await readCountedItems(queue, given, include_own_state);
   const differs = await judgementCondition({ ...filter, disagreement: true }, judgements, queue);
-  const items = found.filter(({ call_id }) => matches(call_id));
-  await requireKnownNames(filter, queue, items.length, ofQueue);
   const calls = new Set(items.map(({ call_id }) => call_id));
   const judged = judgedItems(items, latestJudgements(judgements.filter(({ call_id }) => calls.has(call_id))));
   const differing = new Set(items.filter(({ call_id }) => differs(call_id)).map(({ id }) => id));
@@ -55,7 +30,7 @@ export async function readDisputedPage(
   const all = [...groupBy(inField, ({ item_id }) => item_id)].filter(([id]) => differing.has(id));
   const disputed = all.slice(offset, offset + limit);
   const ids = disputed.map(([id]) => id);
-  const read = counted ? await readItemsBy('id', ids, queue, true) : whole;
+  const read = whole ?? (await readItemsBy('id', ids, queue, true));
   const itemsById = new Map(read.items.map((item) => [item.id, item]));
   const page = ids.flatMap((id) => itemsById.get(id) ?? []);
   return {

@@ -14,7 +14,13 @@ import { byCall, type Judgement, latestJudgements } from './judgements.ts';
 import type { QueueAccess } from './queue-access.ts';
 import type { ItemQuery } from './read-items.ts';
 
-const { call_ids: _ids, own_creator: _creator, unfinished_by_me: _mine, ...members } = queueItemsFilter.shape;
+const {
+  call_ids: _ids,
+  own_creator: _creator,
+  unfinished_by_me: _mine,
+  lacks_value_of: _lacks,
+  ...members
+} = queueItemsFilter.shape;
 
 /** The filter of queue items, for every tool that takes items. */
 export const itemsFilter = z.strictObject({

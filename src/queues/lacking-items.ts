@@ -1,39 +1,54 @@
-import { finishedStates } from '../contract/queue-items.ts';
-import { countEach } from '../core/statistics/count-each.ts';
+import { finishedStates, type QueueItem } from '../contract/queue-items.ts';
+import { readCountedItems } from './counted-items.ts';
 import type { ItemPage, ItemPageRequest } from './item-pages.ts';
-import { byCall, judgementsOf, latestJudgements } from './judgements.ts';
-import { matchingItems } from './matching-items.ts';
+import { wholeFilter } from './items-filter.ts';
+import { byCall, latestJudgements } from './judgements.ts';
 import type { QueueAccess } from './queue-access.ts';
 import { readQueueFields, unjudgedFields } from './queue-fields.ts';
+import { countItems, type SummarizedItem } from './queue-summary.ts';
+import { readItems } from './read-items.ts';
 import { rememberItems } from './shown-items.ts';
 
 /** Reads a page of the completed items on which nobody gave a field the value that it needs, and counts them by field, and those that were skipped. */
 export async function readLackingPage(
   { filter: given = {}, limit, offset = 0, include_own_state }: ItemPageRequest,
   queue: QueueAccess,
-): Promise<ItemPage & { matching: number; lacking: Record<string, number>; skipped: number }> {
+): Promise<Omit<ItemPage, 'feedback'> & { matching: number; lacking: Record<string, number>; skipped: number }> {
   const readAtMs = Date.now();
-  const query = { include_feedback: true, include_own_state };
   // Finished items alone are counted.
   const finished = { annotation_states: [...finishedStates], ...given };
-  const { items, feedback, filter } = await matchingItems(queue, finished, query);
+  const { filter, items, judgements, whole } = await readCountedItems(queue, finished, include_own_state);
   const fields = await readQueueFields(queue.id, queue.project, queue.service);
-  const judgements = byCall(latestJudgements(judgementsOf(feedback)));
-  const completed = items.filter(({ annotation_state }) => annotation_state === 'completed');
-  const lacking = completed.flatMap((item) => {
-    const judged = new Set(judgements.get(item.call_id)?.map(({ field }) => field));
-    const names = unjudgedFields(fields, judged);
-    return names.length === 0 ? [] : [{ item, names }];
-  });
-  const page = lacking.slice(offset, offset + limit).map(({ item }) => item);
+  const judged = byCall(latestJudgements(judgements));
+  const unjudged = (item?: SummarizedItem): string[] =>
+    unjudgedFields(fields, new Set(item && judged.get(item.call_id)?.map(({ field }) => field)));
+  const lacking = items
+    .filter(({ annotation_state }) => annotation_state === 'completed')
+    .map((item) => ({ item, names: unjudged(item) }))
+    .filter(({ names }) => names.length > 0);
+  const countLacking = (name?: string): number =>
+    countItems(lacking.filter(({ names }) => name === undefined || names.includes(name)).map(({ item }) => item));
+  const matching = countLacking();
+  let page: QueueItem[] = [];
+  if (whole) {
+    const ids = new Set(lacking.slice(offset, offset + limit).map(({ item }) => item.id));
+    page = whole.items.filter(({ id }) => ids.has(id));
+  } else if (matching > offset) {
+    const ofCompleted = { ...wholeFilter(filter, queue), annotation_states: ['completed' as const] };
+    const asked = { filter: { ...ofCompleted, lacks_value_of: unjudged() }, offset, limit, include_own_state };
+    page = (await readItems(queue, asked)).items;
+  }
   return {
     items: page,
-    feedback,
-    hasMore: lacking.length > offset + limit,
-    matching: lacking.length,
+    hasMore: matching > offset + limit,
+    matching,
     as_of: rememberItems(queue, readAtMs, page),
     filter,
-    lacking: Object.fromEntries(countEach(lacking.flatMap(({ names }) => names))),
-    skipped: items.filter(({ annotation_state }) => annotation_state === 'skipped').length,
+    lacking: Object.fromEntries(
+      unjudged()
+        .map((name) => [name, countLacking(name)] as const)
+        .filter(([, count]) => count > 0),
+    ),
+    skipped: countItems(items.filter(({ annotation_state }) => annotation_state === 'skipped')),
   };
 }

@@ -19,8 +19,8 @@ interface MatchingItems extends ItemsWithFeedback {
 }
 
 /**
- * Reads every item of a queue that matches a filter, in the order of the query. Conditions and sort keys that the service ignores
- * are applied here.
+ * Reads every item of a queue that matches a filter, or at least as many as the limit of the query, in its order. Conditions and sort
+ * keys that the service ignores are applied here.
  * @throws HeddleError `invalid_arguments` if nothing matches because of a name or value that the queue does not have.
  */
 export async function matchingItems(
@@ -88,7 +88,7 @@ async function matchingHere(
   const atService = Object.fromEntries(Object.entries(filter).filter(([member]) => common.includes(member)));
   const columns: readonly string[] = sortColumns;
   const sort_by = query.sort_by?.every(({ field }) => columns.includes(field)) ? query.sort_by : undefined;
-  const read = await readAllItems(queue, { ...query, sort_by, filter: atService, include_feedback });
+  const read = await readAllItems(queue, { ...query, limit: undefined, sort_by, filter: atService, include_feedback });
   const matches = await judgementCondition(filter, judgementsOf(read.feedback), queue);
   const judged = read.items.filter(({ call_id }) => matches(call_id));
   const items = await fulfillingItems(judged, serviceFilter(filter), queue);

@@ -27,7 +27,7 @@ export async function readItems(queue: QueueAccess, query: ItemQuery): Promise<I
   return { items, feedback: feedback ?? (await separateFeedback(queue, items, query)) };
 }
 
-/** Reads every item that matches the query, in its order; some of them from a service that has ignored a part of the query. */
+/** Reads every item that matches the query up to its limit, in its order; some of them from a service that has ignored a part of the query. */
 export async function readAllItems(queue: QueueAccess, query: ItemQuery): Promise<ItemsWithFeedback> {
   const items: QueueItem[] = [];
   let feedback: StoredFeedback[] | undefined = [];
@@ -35,7 +35,7 @@ export async function readAllItems(queue: QueueAccess, query: ItemQuery): Promis
     const read = await request(queue, { ...query, ...page });
     feedback = read.feedback && feedback?.concat(read.feedback);
     return read.items;
-  });
+  }, query.limit ?? undefined);
   for await (const page of pages) {
     items.push(...page);
     if (isIgnored(query, queue)) break;
@@ -54,23 +54,24 @@ export async function readItemsBy(
   include_feedback = false,
 ): Promise<ItemsWithFeedback> {
   const read: ItemsWithFeedback = { items: [], feedback: [] };
+  // The public service does not know lists of ids and sends the first items of the queue instead.
+  const unread = new Set<string>();
   for (const batch of inBatches(ids, idsPerRequest)) {
-    const filter = batch.length === 1 ? { [member]: batch[0] } : { [`${member}s`]: batch };
-    const page = await request(queue, {
-      filter,
-      limit: idsPerRequest,
-      include_feedback,
-      include_own_state: include_feedback,
-    });
     const missing = new Set(batch);
-    const items = page.items.filter((item) => missing.delete(item[member]));
-    // The public service does not know lists of ids and sends the first items of the queue instead.
-    if (missing.size > 0 && page.items.length === idsPerRequest) {
-      items.push(...(await readElsewhere(member, missing, queue)));
+    if (unread.size === 0) {
+      const filter = batch.length === 1 ? { [member]: batch[0] } : { [`${member}s`]: batch };
+      const query = { filter, limit: idsPerRequest, include_feedback, include_own_state: include_feedback };
+      const page = await request(queue, query);
+      const items = page.items.filter((item) => missing.delete(item[member]));
+      read.items.push(...items);
+      read.feedback.push(...(page.feedback ?? (await separateFeedback(queue, items, query))));
+      if (page.items.length < idsPerRequest) continue;
     }
-    read.items.push(...items);
-    read.feedback.push(...(page.feedback ?? (await separateFeedback(queue, items, { include_feedback }))));
+    for (const id of missing) unread.add(id);
   }
+  const elsewhere = await readElsewhere(member, unread, queue);
+  read.items.push(...elsewhere);
+  read.feedback.push(...(await separateFeedback(queue, elsewhere, { include_feedback })));
   return read;
 }
 

@@ -3,6 +3,7 @@ import * as z from 'zod';
 import { ifSupported } from '../client/with-fallback.ts';
 import { HeddleError, invalidArgument } from '../core/errors.ts';
 import { inBatches } from '../core/in-batches.ts';
+import { readItemsBy } from '../queues/read-items.ts';
 import { requireQueue } from '../queues/require-queue.ts';
 import {
   type CallsFilterArgument,
@@ -12,7 +13,6 @@ import {
   selectCalls,
 } from '../records/calls-query.ts';
 import { readCalls } from '../records/read-calls.ts';
-import { readPages } from '../records/read-pages.ts';
 import { callsLike } from '../records/unknown-call.ts';
 import { requireMatchable } from '../records/unknown-operation.ts';
 import { valueAt } from '../text/call-values.ts';
@@ -96,7 +96,9 @@ Example: {"queue_id":"support-triage","filter":{"op_name":"support.answer","has_
     if (args.display_fields) await requirePaths(args.display_fields, selected, project, context);
     if (!dry_run && selected.length === 0) return { ...result, added: 0, duplicates: 0 };
     const asks = !confirm && selected.length > maxUnconfirmed;
-    const queuedIds = dry_run || asks ? await callsInQueue(queue_id, project, context) : new Set<string>();
+    const access = { id: queue_id, project, ...context };
+    const queued = dry_run || asks ? (await readItemsBy('call_id', selected, access)).items : [];
+    const queuedIds = new Set(queued.map(({ call_id }) => call_id));
     const newIds = selected.filter((id) => !queuedIds.has(id));
     if (dry_run) {
       const duplicates = selected.length - newIds.length;
@@ -210,14 +212,6 @@ function sampleOf(ids: readonly string[], { n, seed }: { n: number; seed: number
   ranked.sort((a, b) => (a.rank < b.rank ? -1 : 1));
   const taken = new Set(ranked.slice(0, n).map(({ id }) => id));
   return ids.filter((id) => taken.has(id));
-}
-
-async function callsInQueue(queueId: string, project_id: string, { service }: ToolContext) {
-  const held = new Set<string>();
-  const read = async (page: { limit: number; offset: number }) =>
-    (await service.call('queryQueueItems', { path: { queue_id: queueId }, body: { project_id, ...page } })).items;
-  for await (const items of readPages(read)) for (const { call_id } of items) held.add(call_id);
-  return held;
 }
 
 /** Checks paths in calls until each is found in one. @throws HeddleError for a path that no call has, with the nearest. */

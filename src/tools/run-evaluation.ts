@@ -447,8 +447,9 @@ async function callIdsOf(
   { service }: ToolContext,
 ): Promise<string[]> {
   if (ids) return [...new Set(ids)];
+  const accessTo = async (id: string) => ({ id: await findQueueId(id, project, service), project, service });
   const found = queue_id
-    ? (await readAllItems({ id: await findQueueId(queue_id, project, service), project, service }, {})).items
+    ? (await readAllItems(await accessTo(queue_id), { limit: maxScoredCalls + 1 })).items
     : await service.call('queryCalls', {
         body: {
           project_id: project,

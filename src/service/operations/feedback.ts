@@ -309,6 +309,8 @@ export function findFeedbackOf(
     database.read((transaction) => {
       const onCalls = selectKeys(transaction, project_id)
         .where('weave_ref', 'in', chunk)
+        // In the order of the index: by time alone, SQLite would walk all feedback of the queue in that order.
+        .orderBy('weave_ref')
         .orderBy('created_at')
         .orderBy('id');
       return (queueId === undefined ? onCalls : onCalls.where('queue_id', '=', queueId)).execute();

@@ -92,8 +92,8 @@ export async function conditionsFor(
 }
 
 /** Returns whether conditions look at judgements of others than the caller. */
-function isAboutOthers({ judged_by, field, value, judged_at_least, disagreement }: Filter): boolean {
-  if ((judged_at_least ?? disagreement) != null) return true;
+function isAboutOthers({ judged_by, field, value, judged_at_least, disagreement, lacks_value_of }: Filter): boolean {
+  if ((judged_at_least ?? disagreement ?? lacks_value_of) != null) return true;
   return judged_by == null ? (field ?? value) != null : judged_by.toLowerCase() !== 'me';
 }
 
@@ -119,10 +119,10 @@ async function listJudgedCalls(
   countsUnwanted = false,
 ): Promise<ItemSelection['lists'][number]> {
   const { filter, account, database } = conditions;
-  const { field, value, disagreement, unjudged_by_me } = filter;
+  const { field, value, disagreement, unjudged_by_me, lacks_value_of } = filter;
   // All that the conditions do not look at is left unread.
   const wanted = {
-    field: unjudged_by_me == null ? (field ?? undefined) : undefined,
+    field: (unjudged_by_me ?? lacks_value_of) == null ? (field ?? undefined) : undefined,
     user: isAboutOthers(filter) ? undefined : account,
     withValues: (value ?? disagreement) != null,
   };

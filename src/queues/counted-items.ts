@@ -1,0 +1,51 @@
+import { hasCallConditions, type ItemsFilter, judgementCondition } from './items-filter.ts';
+import { goldOf, type Judgement, judgementsOf } from './judgements.ts';
+import { findWithWholeNames, isWholeNameOf, requireKnownNames } from './known-names.ts';
+import { matchingItems } from './matching-items.ts';
+import type { QueueAccess } from './queue-access.ts';
+import type { SummarizedItem } from './queue-summary.ts';
+import type { ItemsWithFeedback } from './read-items.ts';
+import { readCounted } from './summarized-items.ts';
+
+/** The items that match a filter, and what was judged of them. */
+interface CountedItems {
+  /** The filter, with the whole names that it means. */
+  filter: ItemsFilter;
+  /** One for all that are alike, where the service counts; it lists disputed ones by themselves. */
+  items: SummarizedItem[];
+  /** The judgements of these items, and perhaps of others. */
+  judgements: Judgement[];
+  gold: Judgement[];
+  /** All of the items with their feedback, where the service does not count. */
+  whole?: ItemsWithFeedback;
+}
+
+/**
+ * Reads the items of a queue that match a filter with their judgements and gold, in groups where the service counts.
+ * @throws HeddleError `invalid_arguments` if nothing matches because of a name or value that the queue does not have.
+ */
+export async function readCountedItems(
+  queue: QueueAccess,
+  given: ItemsFilter,
+  include_own_state?: boolean,
+): Promise<CountedItems> {
+  const {
+    filter,
+    found: counted,
+    judgements: ofQueue,
+  } = await findWithWholeNames(given, queue, {
+    find: (tried) => readCounted(queue, tried, { judgements: true, gold: true }),
+    isFound: (summary) => summary !== undefined && isWholeNameOf(given, summary.judgements),
+    judgementsIn: (summary) => (hasCallConditions(given) ? undefined : summary?.judgements),
+  });
+  if (!counted) {
+    const whole = await matchingItems(queue, filter, { include_feedback: true, include_own_state });
+    const { items, feedback } = whole;
+    return { filter, items, judgements: judgementsOf(feedback), gold: goldOf(feedback), whole };
+  }
+  const { judgements, gold } = counted;
+  const matches = await judgementCondition(filter, judgements, queue);
+  const items = counted.items.filter(({ call_id }) => matches(call_id));
+  await requireKnownNames(filter, queue, items.length, ofQueue);
+  return { filter, items, judgements, gold };
+}
