@@ -202,6 +202,7 @@ function casesOf(count) {
   const queue_id = 'queue';
   const deep = { offset: Math.floor(count / 5) };
   const orders = {
+    'most disputed first': { sort_by: [{ field: 'disagreement', direction: 'desc' }] },
     'in order': {},
     'newest first': { sort_by: [{ field: 'created_at', direction: 'desc' }] },
     'by start': { sort_by: [{ field: 'call_started_at', direction: 'desc' }] },
@@ -231,10 +232,29 @@ function casesOf(count) {
       cases[`summary: ${named}; by ${by.join(' and ')}`] = ['summarize_queue', { queue_id, filter, by }];
     cases[`summary: ${named}; disagreements`] = ['summarize_queue', { queue_id, filter, disagreements: 20 }];
     cases[`board: ${named}`] = ['review_queue', { queue_id, filter }];
+    cases[`board: ${named}; first page`] = ['review_queue', { queue_id, filter, limit: 20 }];
     for (const order of ['oldest', 'newest'])
       cases[`claim: ${named}; ${order}`] = ['claim_queue_items', { queue_id, filter, order, n: 5, minutes: 1 }];
   }
   cases.board = ['review_queue', { queue_id }];
+  for (const [named, filter] of Object.entries({ 'to do': {}, operation: { call_op_name: 'review.fix' } }))
+    for (const view of ['unfinished_by_me', 'disagreement', 'lacks_value']) {
+      const page = { queue_id, filter: { ...filter, [view]: true }, limit: 20 };
+      cases[`board: ${named}, ${view}`] = ['review_queue', page];
+      cases[`board: ${named}, ${view}; deep`] = ['review_queue', { ...page, offset: 1000 }];
+    }
+  cases['add: of a filter, dry run'] = [
+    'add_queue_items',
+    { queue_id, filter: { op_name: 'review.fix' }, dry_run: true },
+  ];
+  cases['add: two calls, dry run'] = ['add_queue_items', { queue_id, call_ids: ['call-1', 'call-2'], dry_run: true }];
+  const change = { annotation_state: 'skipped' };
+  cases['update: added by few, dry run'] = [
+    'update_queue_items',
+    { queue_id, filter: { added_by: 'rare' }, change, dry_run: true },
+  ];
+  const items = Array.from({ length: 100 }, (_, at) => ({ call_id: `call-${at}`, ...change }));
+  cases['update: 100 calls, dry run'] = ['update_queue_items', { queue_id, items, dry_run: true }];
   cases.queues = ['list_queues', {}];
   cases['claim: of two reviewers'] = ['claim_queue_items', { queue_id, reviewers_per_item: 2, n: 5, minutes: 1 }];
   const callFilters = {

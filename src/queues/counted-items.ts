@@ -1,10 +1,10 @@
 import { hasCallConditions, type ItemsFilter, judgementCondition } from './items-filter.ts';
 import { goldOf, type Judgement, judgementsOf } from './judgements.ts';
 import { findWithWholeNames, isWholeNameOf, requireKnownNames } from './known-names.ts';
-import { matchingItems } from './matching-items.ts';
+import { type MatchingItems, matchingItems } from './matching-items.ts';
 import type { QueueAccess } from './queue-access.ts';
 import type { SummarizedItem } from './queue-summary.ts';
-import type { ItemsWithFeedback } from './read-items.ts';
+import type { ItemForm } from './read-items.ts';
 import { readCounted } from './summarized-items.ts';
 
 /** The items that match a filter, and what was judged of them. */
@@ -17,17 +17,18 @@ interface CountedItems {
   judgements: Judgement[];
   gold: Judgement[];
   /** All of the items with their feedback, where the service does not count. */
-  whole?: ItemsWithFeedback;
+  whole?: MatchingItems;
 }
 
 /**
  * Reads the items of a queue that match a filter with their judgements and gold, in groups where the service counts.
+ * @param form what is asked for besides, where it does not.
  * @throws HeddleError `invalid_arguments` if nothing matches because of a name or value that the queue does not have.
  */
 export async function readCountedItems(
   queue: QueueAccess,
   given: ItemsFilter,
-  include_own_state?: boolean,
+  form: ItemForm = {},
 ): Promise<CountedItems> {
   const {
     filter,
@@ -39,7 +40,7 @@ export async function readCountedItems(
     judgementsIn: (summary) => (hasCallConditions(given) ? undefined : summary?.judgements),
   });
   if (!counted) {
-    const whole = await matchingItems(queue, filter, { include_feedback: true, include_own_state });
+    const whole = await matchingItems(queue, filter, { ...form, include_feedback: true });
     const { items, feedback } = whole;
     return { filter, items, judgements: judgementsOf(feedback), gold: goldOf(feedback), whole };
   }

@@ -19,7 +19,8 @@ export async function readDisputedPage(
   queue: QueueAccess,
 ): Promise<ItemPage & { matching: number; settled: number }> {
   const readAtMs = Date.now();
-  const { filter, items, judgements, gold, whole } = await readCountedItems(queue, given, include_own_state);
+  const query = { include_feedback: true, include_own_state };
+  const { filter, items, judgements, gold, whole } = await readCountedItems(queue, given, query);
   const differs = await judgementCondition({ ...filter, disagreement: true }, judgements, queue);
   const calls = new Set(items.map(({ call_id }) => call_id));
   const judged = judgedItems(items, latestJudgements(judgements.filter(({ call_id }) => calls.has(call_id))));
@@ -30,7 +31,7 @@ export async function readDisputedPage(
   const all = [...groupBy(inField, ({ item_id }) => item_id)].filter(([id]) => differing.has(id));
   const disputed = all.slice(offset, offset + limit);
   const ids = disputed.map(([id]) => id);
-  const read = whole ?? (await readItemsBy('id', ids, queue, true));
+  const read = whole ?? (await readItemsBy('id', ids, queue, query));
   const itemsById = new Map(read.items.map((item) => [item.id, item]));
   const page = ids.flatMap((id) => itemsById.get(id) ?? []);
   return {

@@ -6,23 +6,21 @@ import { ownMember } from '../core/json/member-at.ts';
 import { countEach } from '../core/statistics/count-each.ts';
 import { latencyMs } from './call-conditions.ts';
 import { rangeOf, shareOfPairs } from './disagreements.ts';
-import { byCall, type Judgement, judgementsOf, latestJudgements } from './judgements.ts';
-import type { ItemsWithFeedback } from './read-items.ts';
+import { type ItemsFilter, isByNamed } from './items-filter.ts';
+import { byCall, type Judgement, latestJudgements } from './judgements.ts';
+import type { QueueAccess } from './queue-access.ts';
 
 /**
- * Sorts items by keys that services do not know; equal ones stay in their order. `feedback` is all that was given on them.
- * @param field the field whose disagreement counts; without it, that in which annotators differ most.
+ * Sorts items by keys that services do not know; equal ones stay in their order.
+ * @param disagreements how far annotators differ, by call; 0 for all others.
  */
 export function sortItems(
-  { items, feedback }: ItemsWithFeedback,
+  items: readonly QueueItem[],
   keys: readonly SortKey[],
-  field?: string,
+  disagreements: ReadonlyMap<string, number> = new Map(),
 ): QueueItem[] {
-  const needsDisagreement = keys.some((key) => key.field === 'disagreement');
-  const isMeant = (judgement: Judgement): boolean => field === undefined || judgement.field === field;
-  const disagreements = needsDisagreement ? disagreementsOf(judgementsOf(feedback).filter(isMeant)) : undefined;
   const valueFor = (item: QueueItem, key: string): string | number => {
-    if (key === 'disagreement') return disagreements?.get(item.call_id) ?? 0;
+    if (key === 'disagreement') return disagreements.get(item.call_id) ?? 0;
     return key === 'latency' ? latencyMs(item) : String(ownMember(item, key) ?? '');
   };
   const rows = items.map((item) => ({ item, values: keys.map((key) => valueFor(item, key.field)) }));
@@ -37,16 +35,23 @@ export function sortItems(
 }
 
 /**
- * Returns how far annotators differ about calls, from 0 to 1, by call: in the field in which they differ most. In a field of numbers
- * it is the largest difference, as a share of the largest in the queue; in others, the share of the pairs of annotators that differ.
+ * Returns how far annotators differ about calls, from 0 to 1, by call: in the field in which they differ most, of those that the
+ * annotator of the filter has judged, or in the field of the filter. In a field of numbers it is the largest difference, as a share of
+ * the largest in the queue; in others, the share of the pairs of annotators that differ.
  */
-function disagreementsOf(judgements: readonly Judgement[]): Map<string, number> {
-  const latest = latestJudgements(judgements);
+export function disagreementsOf(
+  judgements: readonly Judgement[],
+  filter: ItemsFilter,
+  queue: QueueAccess,
+): Map<string, number> {
+  const latest = latestJudgements(judgements).filter(({ field }) => field === (filter.field ?? field));
+  const isNamed = isByNamed(filter, queue);
   const ranges = new Map<string, number>();
   for (const [field, given] of groupBy(latest, ({ field }) => field)) ranges.set(field, rangeOfValues(given));
   const found = new Map<string, number>();
   for (const [callId, ofCall] of byCall(latest)) {
     const shares = [...groupBy(ofCall, ({ field }) => field)].map(([field, given]) => {
+      if (!given.some(isNamed)) return 0;
       const range = ranges.get(field)!;
       return Number.isNaN(range) ? shareOfDifferingPairs(given) : rangeOfValues(given) / (range || 1);
     });

@@ -4,10 +4,11 @@ import { HeddleError } from '../core/errors.ts';
 import type { CallContext } from '../records/call-context.ts';
 import { readCalls } from '../records/read-calls.ts';
 import { cutValue, valuesAt } from '../text/call-values.ts';
+import { readByDisagreement, sortsByDisagreement } from './items-by-disagreement.ts';
 import { type ItemsFilter, learnCaller, wholeFilter } from './items-filter.ts';
 import { judgementsOf } from './judgements.ts';
 import { findWithWholeNames, requireKnownNames } from './known-names.ts';
-import { matchingItems, sortsByDisagreement } from './matching-items.ts';
+import { matchingItems, type OrderedItems, partOf } from './matching-items.ts';
 import { readUnfinished, unfinishedOf } from './own-progress.ts';
 import type { QueueAccess } from './queue-access.ts';
 import { type ItemQuery, type ItemsWithFeedback, isIgnored, readItems } from './read-items.ts';
@@ -27,20 +28,16 @@ const minItemChars = 200;
 export interface ItemPageRequest
   extends Pick<ItemQuery, 'sort_by' | 'include_position' | 'include_feedback' | 'include_own_state'> {
   filter?: ItemsFilter | undefined;
-  /** Leaves out items that the account has completed or skipped; needs `include_own_state`. */
+  /** Leaves out items that the account has completed or skipped; needs `include_own_state`, and no order by disagreement. */
   isUnfinishedOnly?: boolean;
   limit: number;
   offset?: number | undefined;
 }
 
 /** A page of items; `as_of` is a time before which they were read. */
-export interface ItemPage extends ItemsWithFeedback {
+export interface ItemPage extends OrderedItems {
   hasMore: boolean;
   as_of: string;
-  /** The filter, with the whole names that it means. */
-  filter: ItemsFilter;
-  /** Number of items that match, and of those that were read to find them, where the service does not apply the filter. */
-  found?: { matching: number; itemsRead: number };
   /** By item: the values that annotators gave to the fields on which they differ; only for disputed items. */
   disputes?: ReadonlyMap<string, Disputes>;
 }
@@ -57,33 +54,29 @@ export async function readItemPage(
   const pageSize = Math.min(limit, Math.ceil(queue.maxResultChars / minItemChars));
   const { sort_by, include_position, include_feedback, include_own_state } = members;
   const query = { sort_by, include_position, include_feedback, include_own_state };
+  // Asking for one item more than needed tells whether there is a next page.
+  const part = { offset, limit: pageSize + 1 };
   const readAtService = async (tried: ItemsFilter): Promise<ItemsWithFeedback | undefined> => {
-    // Asking for one item more than needed tells whether there is a next page.
-    const atService = { ...query, filter: wholeFilter(tried, queue), offset, limit: pageSize + 1 };
-    const isLeftToUs = (): boolean => sortsByDisagreement(sort_by) || isIgnored(atService, queue);
-    if (isLeftToUs()) return undefined;
+    const atService = { ...query, ...part, filter: wholeFilter(tried, queue) };
+    if (isIgnored(atService, queue)) return undefined;
     const page = await (isUnfinishedOnly ? readUnfinished : readItems)(queue, atService);
-    return isLeftToUs() ? undefined : page;
+    return isIgnored(atService, queue) ? undefined : page;
   };
-  const {
-    filter,
-    found: readThere,
-    judgements,
-  } = await findWithWholeNames(givenFilter, queue, {
-    find: readAtService,
-    isFound: (there) => (there?.items.length ?? 0) > 0,
-  });
-  let read = readThere;
-  let found: ItemPage['found'];
-  if (!read) {
-    const all = await matchingItems(queue, filter, query);
-    const matching = isUnfinishedOnly ? await unfinishedOf(all, queue) : all.items;
-    read = { items: matching.slice(offset), feedback: all.feedback };
-    const { itemsRead } = all;
-    if (itemsRead !== undefined) found = { matching: matching.length, itemsRead };
-  } else if (offset === 0 && read.items.length <= pageSize)
-    await requireKnownNames(filter, queue, read.items.length, judgements);
-  const { items, feedback } = read;
+  const readInOrder = async (): Promise<OrderedItems> => {
+    if (sortsByDisagreement(sort_by)) return readByDisagreement(queue, givenFilter, { ...query, ...part, sort_by });
+    const { filter, found, judgements } = await findWithWholeNames(givenFilter, queue, {
+      find: readAtService,
+      isFound: (there) => (there?.items.length ?? 0) > 0,
+    });
+    if (!found) {
+      const all = await matchingItems(queue, filter, query);
+      return partOf(all, isUnfinishedOnly ? await unfinishedOf(all, queue) : all.items, offset);
+    }
+    if (offset === 0 && found.items.length <= pageSize)
+      await requireKnownNames(filter, queue, found.items.length, judgements);
+    return { ...found, filter };
+  };
+  const { items, feedback, filter, found } = await readInOrder();
   await learnCaller(filter, judgementsOf(feedback), queue);
   const page = items.slice(0, pageSize);
   const as_of = rememberItems(queue, readAtMs, page);

@@ -17,7 +17,7 @@ export async function readLackingPage(
   const readAtMs = Date.now();
   // Finished items alone are counted.
   const finished = { annotation_states: [...finishedStates], ...given };
-  const { filter, items, judgements, whole } = await readCountedItems(queue, finished, include_own_state);
+  const { filter, items, judgements, whole } = await readCountedItems(queue, finished, { include_own_state });
   const fields = await readQueueFields(queue.id, queue.project, queue.service);
   const judged = byCall(latestJudgements(judgements));
   const unjudged = (item?: SummarizedItem): string[] =>

@@ -1,5 +1,5 @@
 import { hasJudgementConditions } from '../contract/judgement-test.ts';
-import { commonFilterMembers, sortColumns } from '../contract/queue-items.ts';
+import { commonFilterMembers, type QueueItem, sortColumns } from '../contract/queue-items.ts';
 import { fulfillingItems } from './call-conditions.ts';
 import { sortItems } from './item-order.ts';
 import { type ItemsFilter, judgementCondition, learnCaller, serviceFilter, wholeFilter } from './items-filter.ts';
@@ -12,10 +12,27 @@ import { type ItemQuery, type ItemsWithFeedback, isIgnored, readAllItems } from 
 import { readCounted } from './summarized-items.ts';
 
 /** Items, and the filter that they match with the whole names of annotators. */
-interface MatchingItems extends ItemsWithFeedback {
+export interface MatchingItems extends ItemsWithFeedback {
   filter: ItemsFilter;
   /** Number of items that were read to apply the filter here. */
   itemsRead?: number;
+}
+
+/** Items in an order, and the filter that they match with the whole names of annotators. */
+export interface OrderedItems extends ItemsWithFeedback {
+  filter: ItemsFilter;
+  /** Number of items that match, and of those that were read to find them, where the service does not apply the filter. */
+  found?: { matching: number; itemsRead: number };
+}
+
+/** Returns those of the items, which are all or some of the matching ones in another order, that come from an offset on. */
+export function partOf(
+  { feedback, filter, itemsRead }: MatchingItems,
+  items: QueueItem[],
+  offset: number,
+): OrderedItems {
+  const found = itemsRead === undefined ? {} : { found: { matching: items.length, itemsRead } };
+  return { items: items.slice(offset), feedback, filter, ...found };
 }
 
 /**
@@ -29,19 +46,10 @@ export async function matchingItems(
   query: ItemQuery = {},
 ): Promise<MatchingItems> {
   const filter = await withWholeNames(givenFilter, queue);
-  const { sort_by } = query;
-  const byDisagreement = sortsByDisagreement(sort_by);
-  const asked: ItemQuery = {
-    ...query,
-    filter: wholeFilter(filter, queue),
-    include_feedback: query.include_feedback || byDisagreement,
-    sort_by: byDisagreement ? undefined : sort_by,
-  };
+  const asked: ItemQuery = { ...query, filter: wholeFilter(filter, queue) };
   let read: Omit<MatchingItems, 'filter'> | undefined;
   if (!isIgnored(asked, queue)) read = await readAllItems(queue, asked);
-  if (read && !isIgnored(asked, queue))
-    read = byDisagreement ? { ...read, items: sortItems(read, sort_by!, filter.field) } : read;
-  else read = await matchingHere(queue, filter, query);
+  if (!read || isIgnored(asked, queue)) read = await matchingHere(queue, filter, query);
   await learnCaller(filter, judgementsOf(read.feedback), queue);
   await requireKnownNames(filter, queue, read.items.length);
   return { ...read, filter };
@@ -71,11 +79,6 @@ export async function countMatching(
   return count;
 }
 
-/** Returns whether items are to be sorted by a key that no service knows. */
-export function sortsByDisagreement(sort_by: ItemQuery['sort_by']): boolean {
-  return sort_by?.some(({ field }) => field === 'disagreement') ?? false;
-}
-
 /** Applies all that the public service ignores. */
 async function matchingHere(
   queue: QueueAccess,
@@ -83,8 +86,7 @@ async function matchingHere(
   query: ItemQuery,
 ): Promise<Omit<MatchingItems, 'filter'>> {
   const common: readonly string[] = commonFilterMembers;
-  const include_feedback =
-    query.include_feedback || hasJudgementConditions(filter) || sortsByDisagreement(query.sort_by);
+  const include_feedback = query.include_feedback || hasJudgementConditions(filter);
   const atService = Object.fromEntries(Object.entries(filter).filter(([member]) => common.includes(member)));
   const columns: readonly string[] = sortColumns;
   const sort_by = query.sort_by?.every(({ field }) => columns.includes(field)) ? query.sort_by : undefined;
@@ -94,6 +96,6 @@ async function matchingHere(
   const items = await fulfillingItems(judged, serviceFilter(filter), queue);
   const isSorted = sort_by !== undefined || !query.sort_by;
   const { feedback } = read;
-  const sorted = isSorted ? items : sortItems({ feedback, items }, query.sort_by!, filter.field);
+  const sorted = isSorted ? items : sortItems(items, query.sort_by!);
   return { items: sorted, feedback, itemsRead: read.items.length };
 }

@@ -14,6 +14,8 @@ export interface ItemsWithFeedback {
 }
 
 export type ItemQuery = Omit<BodyOf<'queryQueueItems'>, 'project_id'>;
+/** What is asked for of items, whichever they are. */
+export type ItemForm = Omit<ItemQuery, 'filter' | 'limit' | 'offset'>;
 
 /** Items that one request names. */
 const idsPerRequest = 1000;
@@ -44,14 +46,13 @@ export async function readAllItems(queue: QueueAccess, query: ItemQuery): Promis
 }
 
 /**
- * Reads the items with these ids, or those of the calls with these ids, in any order; unknown ids are skipped. Those with feedback
- * have the account's own state, too, where the service tells.
+ * Reads the items with these ids, or those of the calls with these ids, in any order; unknown ids are skipped.
  */
 export async function readItemsBy(
   member: 'id' | 'call_id',
   ids: readonly string[],
   queue: QueueAccess,
-  include_feedback = false,
+  form: ItemForm = {},
 ): Promise<ItemsWithFeedback> {
   const read: ItemsWithFeedback = { items: [], feedback: [] };
   // The public service does not know lists of ids and sends the first items of the queue instead.
@@ -60,18 +61,17 @@ export async function readItemsBy(
     const missing = new Set(batch);
     if (unread.size === 0) {
       const filter = batch.length === 1 ? { [member]: batch[0] } : { [`${member}s`]: batch };
-      const query = { filter, limit: idsPerRequest, include_feedback, include_own_state: include_feedback };
-      const page = await request(queue, query);
+      const page = await request(queue, { ...form, filter, limit: idsPerRequest });
       const items = page.items.filter((item) => missing.delete(item[member]));
       read.items.push(...items);
-      read.feedback.push(...(page.feedback ?? (await separateFeedback(queue, items, query))));
+      read.feedback.push(...(page.feedback ?? (await separateFeedback(queue, items, form))));
       if (page.items.length < idsPerRequest) continue;
     }
     for (const id of missing) unread.add(id);
   }
   const elsewhere = await readElsewhere(member, unread, queue);
   read.items.push(...elsewhere);
-  read.feedback.push(...(await separateFeedback(queue, elsewhere, { include_feedback })));
+  read.feedback.push(...(await separateFeedback(queue, elsewhere, form)));
   return read;
 }
 

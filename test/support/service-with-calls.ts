@@ -81,9 +81,14 @@ export class ServiceWithCalls {
     return this.send('POST', path, { project_id: projectId, ...members }, who);
   }
 
-  /** Creates a queue with these calls in this order and returns its id. */
-  async createQueue({ name = 'Queue', calls = [] as string[], display_fields = [] as string[] } = {}): Promise<string> {
-    const { id } = bodyOf(await this.post('/annotation_queues', { name, description: '', scorer_refs: [] }));
+  /** Creates a queue with these calls in this order, and these fields, and returns its id. */
+  async createQueue({
+    name = 'Queue',
+    calls = [] as string[],
+    display_fields = [] as string[],
+    scorer_refs = [] as string[],
+  } = {}): Promise<string> {
+    const { id } = bodyOf(await this.post('/annotation_queues', { name, description: '', scorer_refs }));
     if (calls.length > 0) {
       bodyOf(await this.post(`/annotation_queues/${id}/items`, { call_ids: calls, display_fields }));
     }

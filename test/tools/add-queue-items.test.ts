@@ -181,6 +181,21 @@ describe('add_queue_items at a service that answers as the public one', () => {
     ]);
   });
 
+  it('looks for the calls in the queue, which it reads once because the service ignores lists of calls', async () => {
+    const service = await startRecordedService();
+    service.calls = numbered(1300);
+    const { call } = await connectClient(service.environmentOf('ada'));
+    await call('add_queue_items', { queue_id: 'q', call_ids: numbered(1200), confirm: true });
+    service.requests.length = 0;
+    const again = await call('add_queue_items', { queue_id: 'q', call_ids: numbered(1300).slice(50), dry_run: true });
+    expect(again).toMatchObject({ selected: 100, duplicates: 1150 });
+    const pages = service.bodiesOf('/annotation_queues/q/items/query');
+    expect(pages.map(({ filter, limit }) => [filter?.call_ids?.length, limit])).toEqual([
+      [1000, 1000],
+      [undefined, 5000],
+    ]);
+  });
+
   it('says how many calls are in the queue when a later batch fails', async () => {
     const service = await startRecordedService();
     service.calls = numbered(2500);

@@ -13,7 +13,7 @@ import { nearestItems } from '../known-names.ts';
 import { matchingItems } from '../matching-items.ts';
 import type { QueueAccess } from '../queue-access.ts';
 import { notes } from '../queue-fields.ts';
-import { type ItemsWithFeedback, readItemsBy } from '../read-items.ts';
+import { type ItemForm, type ItemsWithFeedback, readItemsBy } from '../read-items.ts';
 import { requireQueue } from '../require-queue.ts';
 import { stateAndAnnotator } from '../shown-items.ts';
 import {
@@ -134,13 +134,17 @@ function locatedChanges(target: ChangeTarget): LocatedChange[] {
   return target.items.map((change, index) => ({ change, loc: ['arguments', 'items', index] }));
 }
 
+/** What is asked for of items where a change depends on what was given, and on what the account has done. */
+const withFeedback: ItemForm = { include_feedback: true, include_own_state: true };
+
 async function readTarget(
   target: ChangeTarget,
   queue: QueueAccess,
-  include_feedback: boolean,
+  needsFeedback: boolean,
 ): Promise<ItemsWithFeedback> {
-  if ('items' in target) return readListed(target.items, queue, include_feedback);
-  const judged = await matchingItems(queue, target.filter, { include_feedback, include_own_state: include_feedback });
+  const form = needsFeedback ? withFeedback : {};
+  if ('items' in target) return readListed(target.items, queue, form);
+  const judged = await matchingItems(queue, target.filter, form);
   const { judged_by, ...filter } = target.filter;
   const takesNotesBack = target.change.retract?.some((name) => name === notes || name === everything) ?? false;
   if (!takesNotesBack || !meansCaller(judged_by) || filter.field !== undefined) return judged;
@@ -159,8 +163,8 @@ async function readNoted(
   const isMeant = (note: Note) => (userId === undefined ? note.creator === creatorOf(queue) : isOwn(note, queue));
   const own = (await readNotes(queue, userId)).filter(isMeant);
   const ids = [...new Set(own.map(({ call_id }) => call_id))].filter((id) => !known.has(id));
-  if (ids.length === 0 || Object.keys(filter).length === 0) return readItemsBy('call_id', ids, queue, true);
-  const { items, feedback } = await matchingItems(queue, filter, { include_feedback: true, include_own_state: true });
+  if (ids.length === 0 || Object.keys(filter).length === 0) return readItemsBy('call_id', ids, queue, withFeedback);
+  const { items, feedback } = await matchingItems(queue, filter, withFeedback);
   const wanted = new Set(ids);
   return { items: items.filter(({ call_id }) => wanted.has(call_id)), feedback };
 }
@@ -168,14 +172,14 @@ async function readNoted(
 async function readListed(
   changes: readonly ListedChange[],
   queue: QueueAccess,
-  include_feedback: boolean,
+  form: ItemForm,
 ): Promise<ItemsWithFeedback> {
   const ids = changes.flatMap(({ item_id }) => item_id ?? []);
-  const byId = await readItemsBy('id', ids, queue, include_feedback);
+  const byId = await readItemsBy('id', ids, queue, form);
   const found = new Set(byId.items.map(({ id }) => id));
   // Whoever takes a call for its item means the item.
   const callIds = [...changes.flatMap(({ call_id }) => call_id ?? []), ...ids.filter((id) => !found.has(id))];
-  const byCallId = await readItemsBy('call_id', callIds, queue, include_feedback);
+  const byCallId = await readItemsBy('call_id', callIds, queue, form);
   return {
     items: [...byId.items, ...byCallId.items.filter(({ id }) => !found.has(id))],
     feedback: [...byId.feedback, ...byCallId.feedback],
@@ -278,7 +282,9 @@ async function noteChangesByOthers(
 ): Promise<string | undefined> {
   if (updates.length === 0) return undefined;
   const ids = updates.map(({ item }) => item.id);
-  const read = await readItemsBy('id', ids, queue, true).catch((error) => asServiceFailure(error, queue.service));
+  const read = await readItemsBy('id', ids, queue, withFeedback).catch((error) =>
+    asServiceFailure(error, queue.service),
+  );
   // The changes are done, whether or not this can be read.
   if (read instanceof HeddleError) {
     return `The changes are done, but what others did to the items meanwhile could not be read: ${read.message}`;

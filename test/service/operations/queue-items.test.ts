@@ -268,6 +268,8 @@ describe('queryQueueItems', () => {
     expect(await ids({ judged_by: 'me', field: 'good', value: false })).toBe('');
     expect(await ids({ judged_by: '*(bot)' })).toBe('');
     expect(await ids({ unjudged_by_me: true, own_creator: 'bot' })).toBe('j3');
+    expect(await ids({ lacks_value_of: ['good'] })).toBe('j3');
+    expect(await ids({ lacks_value_of: ['good', 'tone'], field: 'good', value: true })).toBe('j2');
     expect(await query({ sort_by: [{ field: 'latency', direction: 'desc' }] })).toBe('j2 j3 j1');
     expect(await query({ filter: { judged_at_least: 1 }, limit: 1, offset: 1 })).toBe('j2');
     const { body } = await service.query('judged', { project_id: 'p/q', filter: { call_id: 'j1', text: null } });

@@ -2,8 +2,8 @@ import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import type { ServiceClient } from '../../src/client/service-client.ts';
 import { createClient } from '../../src/library.ts';
+import { readItemPage } from '../../src/queues/item-pages.ts';
 import { itemsFilter } from '../../src/queues/items-filter.ts';
-import { matchingItems } from '../../src/queues/matching-items.ts';
 import { caseCount } from '../support/cases.ts';
 import { callIds, projectId, startServiceWithCalls } from '../support/service-with-calls.ts';
 
@@ -16,21 +16,30 @@ function clientOf(appliesConditions: boolean): ServiceClient {
   // The package exports a narrower type.
   const client = createClient({ baseUrl, username: 'ada', password: ada }) as unknown as ServiceClient;
   // Whatever the service says.
-  if (!appliesConditions) Object.defineProperty(client.facts, 'appliesItemConditions', { get: () => false, set() {} });
+  if (!appliesConditions) {
+    Object.defineProperty(client.facts, 'appliesItemConditions', { get: () => false, set() {} });
+    client.facts.unsupportedOperations.add('summarizeQueueItems');
+  }
   return client;
 }
 
 const clients = [clientOf(true), clientOf(false)];
 
-/** Returns the calls of the items that match, as each client finds them, or the message of its error. */
+/** Returns the calls of the items that match, as each client finds them page by page, or the message of its error. */
 function foundBy(id: string, filter: object, sort_by: { field: string; direction: 'asc' | 'desc' }[]) {
   return Promise.all(
     clients.map(async (client) => {
       client.facts.userId = 'ada';
-      const queue = { id, project: projectId, service: client, clientName: 'claude' };
+      const queue = { id, project: projectId, service: client, clientName: 'claude', maxResultChars: 40_000 };
+      const request = { filter: itemsFilter.parse(filter), sort_by, limit: 4 };
+      const calls: string[] = [];
       try {
-        const { items } = await matchingItems(queue, itemsFilter.parse(filter), { sort_by });
-        return items.map(({ call_id }) => call_id);
+        for (let hasMore = true; hasMore; ) {
+          const page = await readItemPage({ ...request, offset: calls.length }, queue);
+          calls.push(...page.items.map(({ call_id }) => call_id));
+          hasMore = page.hasMore;
+        }
+        return calls;
       } catch (error) {
         return (error as Error).message;
       }
@@ -45,7 +54,9 @@ const judgement = fc.record({
   who: fc.constantFrom('ada', 'bob'),
   value: fc.constantFrom<unknown>(true, false, 1, 2, 'good', { a: 1, b: 2 }),
 });
-const optional = <T>(...values: T[]) => fc.option(fc.constantFrom(...values), { nil: undefined, freq: 2 });
+/** Most queries have two or three of the conditions: with more of them, hardly an item would match. */
+const optional = <T>(...values: T[]) =>
+  fc.oneof({ weight: 4, arbitrary: fc.constant(undefined) }, { weight: 1, arbitrary: fc.constantFrom(...values) });
 const filter = fc.record({
   ids: optional(['call-1', 'call-4', 'nothing']),
   call_op_name: optional('plan', 'chat'),
@@ -60,14 +71,19 @@ const filter = fc.record({
   disagreement: optional(true, false),
   unjudged_by_me: optional(true, false),
 });
-const sort = fc.constantFrom('call_started_at', 'latency', 'disagreement', 'created_at');
+const direction = fc.constantFrom('asc' as const, 'desc' as const);
+const keysOf = (...fields: string[]) => fc.record({ field: fc.constantFrom(...fields), direction });
+const order = fc.tuple(
+  keysOf('disagreement', 'disagreement', 'call_op_name', 'latency', 'created_at'),
+  keysOf('call_started_at', 'call_started_at', 'disagreement'),
+);
 
-describe('matchingItems', () => {
+describe('readItemPage', () => {
   it('finds the same items in the same order whether the service applies the conditions or not', async () => {
     await fc.assert(
       fc.asyncProperty(
-        fc.array(judgement, { maxLength: 20 }),
-        fc.array(fc.tuple(filter, sort), { minLength: 5, maxLength: 5 }),
+        fc.array(judgement, { minLength: 10, maxLength: 20 }),
+        fc.array(fc.tuple(filter, order), { minLength: 5, maxLength: 5 }),
         async (judgements, queries) => {
           const queue_id = await service.createQueue({ calls: callIds });
           for (const { call, field, creator, who, value } of judgements) {
@@ -80,11 +96,8 @@ describe('matchingItems', () => {
             };
             expect((await service.post('/feedback/create', body, who)).status).toBe(200);
           }
-          for (const [conditions, field] of queries) {
-            const [atService, here] = await foundBy(queue_id, conditions, [
-              { field, direction: 'desc' },
-              { field: 'call_started_at', direction: 'asc' },
-            ]);
+          for (const [conditions, order] of queries) {
+            const [atService, here] = await foundBy(queue_id, conditions, order);
             expect(atService).toEqual(here);
           }
         },
@@ -92,6 +105,36 @@ describe('matchingItems', () => {
       { numRuns: caseCount(30) },
     );
     expect(clients.map(({ facts }) => facts.appliesItemConditions)).toEqual([true, false]);
+  });
+
+  it('begins or ends with the items on which annotators differ most', async () => {
+    const queue_id = await service.createQueue({ calls: callIds.slice(0, 6) });
+    const judge = async (call: string, field: string, value: unknown, who: string, creator?: string) => {
+      const weave_ref = `weave:///${projectId}/call/${call}`;
+      const body = { weave_ref, feedback_type: `heddle.judgement.${field}`, payload: { value }, queue_id, creator };
+      await service.post('/feedback/create', body, who);
+    };
+    // Numbers differ by a share of the largest difference, which is 4.
+    const given = { 'call-1': [2, 3], 'call-2': [5, 1], 'call-3': [3, 3], 'call-4': [3, 3], 'call-5': [1, 3] };
+    for (const [call, [first, second]] of Object.entries(given)) {
+      await judge(call, 'tone', first, 'ada');
+      await judge(call, 'tone', second, 'bob');
+    }
+    await judge('call-3', 'quality', true, 'ada');
+    await judge('call-3', 'quality', false, 'ada', 'claude');
+    for (const [filter, direction, expected] of [
+      [{}, 'desc', ['call-3', 'call-2', 'call-5', 'call-1', 'call-4', 'call-0']],
+      [{}, 'asc', ['call-4', 'call-0', 'call-1', 'call-5', 'call-3', 'call-2']],
+      // That of others about a field that bob has not judged does not count.
+      [{ judged_by: 'bob' }, 'desc', ['call-2', 'call-5', 'call-1', 'call-4', 'call-3']],
+      [{ field: 'quality' }, 'desc', ['call-3']],
+    ] as const) {
+      const keys = [
+        { field: 'disagreement', direction },
+        { field: 'call_started_at', direction: 'desc' as const },
+      ];
+      expect(await foundBy(queue_id, filter, keys)).toEqual([expected, expected]);
+    }
   });
 
   it('asks for one of several annotators of an account', async () => {
