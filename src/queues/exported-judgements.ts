@@ -1,4 +1,4 @@
-import { callIdOf } from '../contract/references.ts';
+import type { QueueItem } from '../contract/queue-items.ts';
 import { HeddleError } from '../core/errors.ts';
 import { inBatches } from '../core/in-batches.ts';
 import { ownMember } from '../core/json/member-at.ts';
@@ -8,10 +8,11 @@ import { operationName } from '../records/unknown-operation.ts';
 import { valuesAt } from '../text/call-values.ts';
 import { csvLine } from '../text/csv-line.ts';
 import { pluralize } from '../text/page.ts';
+import { queueOrder, sortItems } from './item-order.ts';
 import { withReadableTimes } from './item-pages.ts';
-import { byCall, goldJudgementsOf, judgementsOf, latestJudgements, notesOf, readFeedback } from './judgements.ts';
-import { matchingItems } from './matching-items.ts';
+import { byCall, goldJudgementsOf, judgementsOf, latestJudgements, notesOf } from './judgements.ts';
 import type { QueueAccess } from './queue-access.ts';
+import { readAllItems, readItemsWithFeedback } from './read-items.ts';
 import { requireQueue } from './require-queue.ts';
 
 export const exportFormats = ['jsonl', 'csv'] as const;
@@ -69,10 +70,10 @@ export async function* exportedJudgements(
   { format, all, wide, values }: ExportForm,
 ): AsyncGenerator<ExportedPart> {
   await requireQueue(queue.id, queue.project, queue.service);
-  const { items } = await matchingItems(queue, {});
-  const callIds = new Set(items.map(({ call_id }) => call_id));
-  // The service keeps the judgements of removed items; they are not exported.
-  const feedback = (await readFeedback(queue)).filter(({ weave_ref }) => callIds.has(callIdOf(weave_ref)));
+  const { items: found, feedback } = wide
+    ? await readAllItems(queue, { include_feedback: true })
+    : await readItemsWithFeedback(queue);
+  const items = sortItems(found, queueOrder);
   const given = [judgementsOf(feedback), goldJudgementsOf(feedback)];
   const [judgements = [], gold = []] = all ? given : given.map(latestJudgements);
   const notes = notesOf(feedback);
@@ -171,8 +172,6 @@ function wideRows(entries: readonly Entry[]): { call_id: string; row: Record<str
     return { call_id, row: Object.fromEntries(row) };
   });
 }
-
-type QueueItem = Awaited<ReturnType<typeof matchingItems>>['items'][number];
 
 function itemMembers(item: QueueItem): Record<string, unknown> {
   const { id: item_id, project_id, queue_id, call_id, call_op_name, call_started_at, annotation_state } = item;

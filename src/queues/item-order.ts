@@ -10,6 +10,12 @@ import { type ItemsFilter, isByNamed } from './items-filter.ts';
 import { byCall, type Judgement, latestJudgements } from './judgements.ts';
 import type { QueueAccess } from './queue-access.ts';
 
+/** The order of items in their queue. */
+export const queueOrder: readonly SortKey[] = [
+  { field: 'created_at', direction: 'asc' },
+  { field: 'id', direction: 'asc' },
+];
+
 /**
  * Sorts items by keys that services do not know; equal ones stay in their order.
  * @param disagreements how far annotators differ, by call; 0 for all others.

@@ -1,5 +1,5 @@
 import { readCountedItems } from './counted-items.ts';
-import { disagreementsOf, sortItems } from './item-order.ts';
+import { disagreementsOf, queueOrder, sortItems } from './item-order.ts';
 import { type ItemsFilter, judgementCondition, wholeFilter } from './items-filter.ts';
 import { judgementsOf } from './judgements.ts';
 import { matchingItems, type OrderedItems, partOf } from './matching-items.ts';
@@ -36,7 +36,6 @@ export async function readByDisagreement(
   const { filter, items, judgements } = counted!;
   const differs = await judgementCondition({ ...filter, disagreement: true }, judgements, queue);
   const ids = items.filter(({ call_id }) => differs(call_id)).map(({ id }) => id);
-  const order = [...sort_by, ...(['created_at', 'id'] as const).map((field) => ({ field, direction: 'asc' as const }))];
   const query = { ...form, ...(others.length > 0 && { sort_by: others }) };
   const parts = [
     {
@@ -45,7 +44,11 @@ export async function readByDisagreement(
         const calls = new Set(items.map(({ call_id }) => call_id));
         const ofItems = judgements.filter(({ call_id }) => calls.has(call_id));
         const disagreements = disagreementsOf(ofItems, filter, queue);
-        const disputed = sortItems((await readItemsBy('id', ids, queue)).items, order, disagreements);
+        const disputed = sortItems(
+          (await readItemsBy('id', ids, queue)).items,
+          [...sort_by, ...queueOrder],
+          disagreements,
+        );
         const wanted = disputed.slice(from, to).map(({ id }) => id);
         const read = await readItemsBy('id', wanted, queue, query);
         const byId = new Map(read.items.map((item) => [item.id, item]));

@@ -1,6 +1,7 @@
 import type { BodyOf, ResultOf } from '../contract/endpoints.ts';
 import type { StoredFeedback } from '../contract/feedback.ts';
 import { commonFilterMembers, type QueueItem, sortColumns } from '../contract/queue-items.ts';
+import { callIdOf } from '../contract/references.ts';
 import { concurrently } from '../core/concurrently.ts';
 import { inBatches } from '../core/in-batches.ts';
 import { readPages } from '../records/read-pages.ts';
@@ -73,6 +74,18 @@ export async function readItemsBy(
   read.items.push(...elsewhere);
   read.feedback.push(...(await separateFeedback(queue, elsewhere, form)));
   return read;
+}
+
+/**
+ * Reads the items of a queue on which feedback was given in it, in any order, with this feedback, the oldest first. The service keeps
+ * that on removed items, which is left out.
+ */
+export async function readItemsWithFeedback(queue: QueueAccess): Promise<ItemsWithFeedback> {
+  const feedback = await readFeedback(queue);
+  const given = new Set(feedback.map(({ weave_ref }) => callIdOf(weave_ref)));
+  const { items } = await readItemsBy('call_id', [...given], queue);
+  const calls = new Set(items.map(({ call_id }) => call_id));
+  return { items, feedback: feedback.filter(({ weave_ref }) => calls.has(callIdOf(weave_ref))) };
 }
 
 /** Returns the items with these ids, or of the calls with these ids, and the ids that belong to no item of the queue. */

@@ -2,7 +2,7 @@ import * as z from 'zod';
 import type { ServiceClient } from '../client/service-client.ts';
 import type { RecordedCall } from '../contract/calls.ts';
 import { splitProjectId } from '../contract/identifiers.ts';
-import { callIdOf, parseReference } from '../contract/references.ts';
+import { parseReference } from '../contract/references.ts';
 import type { RunnableScorer } from '../contract/scorers.ts';
 import { HeddleError, invalidArgument } from '../core/errors.ts';
 import { isJsonObject, type Members, objectOrEmpty } from '../core/json/json-object.ts';
@@ -34,10 +34,10 @@ import { readJudgeScores } from '../evaluations/judge-scores.ts';
 import { readFigures, readRunResults } from '../evaluations/read-run-results.ts';
 import { usageWords } from '../evaluations/result-words.ts';
 import { learnAccount, meansCaller } from '../queues/authorship.ts';
-import { judgementsOf, readFeedback } from '../queues/judgements.ts';
+import { judgementsOf } from '../queues/judgements.ts';
 import { type PeoplesValue, peoplesValues } from '../queues/peoples-values.ts';
 import { guidelinesVersion, readQueueFields, renderTypes } from '../queues/queue-fields.ts';
-import { readItemsBy } from '../queues/read-items.ts';
+import { readItemsWithFeedback } from '../queues/read-items.ts';
 import { requireAnnotators } from '../queues/require-annotators.ts';
 import { requireField } from '../queues/require-field.ts';
 import { requireQueue } from '../queues/require-queue.ts';
@@ -267,21 +267,16 @@ type ExpectedValues = ReturnType<typeof peoplesValues> & { expected: string };
 
 /** Reads what people said of the calls of a queue in a field; `me` is the user. @throws HeddleError for a field that it does not have. */
 async function readPeoplesValues(
-  { queue_id, field, expected: named }: { queue_id: string; field: string; expected: string },
+  { queue_id, field, expected: given }: { queue_id: string; field: string; expected: string },
   project: string,
   context: ToolContext,
 ): Promise<ExpectedValues> {
   const queue = { ...context, id: queue_id, project, byUser: true };
-  const given = await readFeedback(queue);
-  // The service keeps the judgements of removed items.
-  const judged = new Set(given.map(({ weave_ref }) => callIdOf(weave_ref)));
-  const { items } = await readItemsBy('call_id', [...judged], queue);
-  const calls = new Set(items.map(({ call_id }) => call_id));
-  const feedback = given.filter(({ weave_ref }) => calls.has(callIdOf(weave_ref)));
+  const { feedback } = await readItemsWithFeedback(queue);
   const judgements = judgementsOf(feedback);
   await requireField(field, judgements, queue, 'field');
-  if (meansCaller(named)) await learnAccount(judgements, queue);
-  const [expected = named] = meansCaller(named) ? requireAnnotators([named], judgements, 'expected', queue) : [];
+  if (meansCaller(given)) await learnAccount(judgements, queue);
+  const [expected = given] = meansCaller(given) ? requireAnnotators([given], judgements, 'expected', queue) : [];
   const { values, undecided } = peoplesValues(feedback, field, expected, queue);
   return { values, undecided, expected };
 }
