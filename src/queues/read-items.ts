@@ -46,9 +46,7 @@ export async function readAllItems(queue: QueueAccess, query: ItemQuery): Promis
   return { items, feedback: feedback ?? (await separateFeedback(queue, items, query)) };
 }
 
-/**
- * Reads the items with these ids, or those of the calls with these ids, in any order; unknown ids are skipped.
- */
+/** Reads the items with these ids, or those of the calls with these ids, in any order; unknown ids are skipped. */
 export async function readItemsBy(
   member: 'id' | 'call_id',
   ids: readonly string[],

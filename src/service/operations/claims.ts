@@ -27,6 +27,8 @@ interface Claimant {
   annotator: string;
   /** True if items without assignees of their own may be claimed. */
   isAssigned: boolean;
+  /** True if any item of any queue has assignees of its own. */
+  hasAssignments: boolean;
   wanted: ReviewersPerItem;
   /** The time by the clock of the database. */
   now: Date;
@@ -147,6 +149,7 @@ async function claimantOf(
     kind,
     annotator,
     isAssigned: assignees.length === 0 || assignees.includes(annotator),
+    hasAssignments: (await transaction.selectFrom('item_assignees').select('item_id').limit(1).execute()).length > 0,
     wanted: stated ?? asked ?? 1,
     now: await databaseTime(transaction),
   };
@@ -241,7 +244,7 @@ function sortKeysOf({ order }: ClaimRequest) {
 
 /** Returns the items that want an opinion of an annotator who neither has finished nor holds them, as a query. */
 function selectClaimable(transaction: Transaction, claimant: Claimant, conditions: ItemSelection) {
-  const { account, annotator, isAssigned, now, wanted, kind } = claimant;
+  const { account, annotator, isAssigned, hasAssignments, now, wanted, kind } = claimant;
   const count = typeof wanted === 'number' ? wanted : kind === 'agent' ? wanted.agents : wanted.people;
   const items = selectItems(transaction, claimant, conditions)
     .where((builder) => builder.not(isFinishedBy(account, builder)))
@@ -257,6 +260,8 @@ function selectClaimable(transaction: Transaction, claimant: Claimant, condition
       ),
     )
     .where(({ and, or, not, exists, selectFrom }) => {
+      // PostgreSQL would look into the empty table for each item of the queue before it looks at the filter.
+      if (isAssigned && !hasAssignments) return and([]);
       const assigned = selectFrom('item_assignees').select('item_id').whereRef('item_id', '=', 'queue_items.id');
       const mine = exists(assigned.where('annotator', '=', annotator));
       return isAssigned ? or([not(exists(assigned)), mine]) : and([mine]);
