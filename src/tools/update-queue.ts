@@ -7,7 +7,7 @@ import { removeItems } from '../queues/changes/remove-items.ts';
 import { assign } from '../queues/changes/write-updates.ts';
 import { byCall, judgementsOf, readFeedback } from '../queues/judgements.ts';
 import { nearestItems, requireKnownIds } from '../queues/known-names.ts';
-import { countMatching } from '../queues/matching-items.ts';
+import { matchingItems } from '../queues/matching-items.ts';
 import type { QueueAccess } from '../queues/queue-access.ts';
 import {
   type DefinedField,
@@ -256,7 +256,7 @@ async function askBeforeChange(
       reason: `removing ${items.length} items`,
     });
   }
-  const judged = added.length === 0 ? 0 : await countMatching(access, { judged_at_least: 1 });
+  const judged = added.length === 0 ? 0 : (await matchingItems(access, { judged_at_least: 1 })).items.length;
   if (judged > 0) {
     const fields = `${added.length === 1 ? 'the field' : 'the fields'} ${added.map((field) => field.name).join(', ')}`;
     const where = `in which ${pluralize(judged, 'item')} ${judged === 1 ? 'is' : 'are'} judged without`;
