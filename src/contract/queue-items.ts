@@ -62,7 +62,12 @@ export const judgementConditions = z.object({
   judged_at_least: z.int().min(1).max(1000).nullish().describe('Number of annotators.'),
   disagreement: z.boolean().nullish().describe('Whether annotators differ.'),
   unjudged_by_me: z.boolean().nullish(),
-  lacks_value_of: z.array(z.string().min(1).max(500)).min(1).max(1000).nullish().describe('Any of these fields.'),
+  lacks_value_of: z
+    .array(z.string().min(1).max(500))
+    .min(1)
+    .max(1000)
+    .nullish()
+    .describe('One of them has no judgement.'),
 });
 
 /**

@@ -22,7 +22,7 @@ interface CountedItems {
 
 /**
  * Reads the items of a queue that match a filter with their judgements and gold, in groups where the service counts.
- * @param form what is asked for besides, where it does not.
+ * @param form what else to read with the items, where it does not count.
  * @throws HeddleError `invalid_arguments` if nothing matches because of a name or value that the queue does not have.
  */
 export async function readCountedItems(

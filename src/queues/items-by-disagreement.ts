@@ -15,8 +15,8 @@ export function sortsByDisagreement(keys: ItemQuery['sort_by']): keys is SortKey
 }
 
 /**
- * Reads the items of a queue that match a filter in an order that looks at disagreement: those from `offset` up to the limit, or also
- * those after them where all have been read for the order.
+ * Reads the items of a queue that match a filter, from `offset` on, in an order that has disagreement among its keys: as many as the
+ * limit, or all where they had to be read for the order.
  * @throws HeddleError as {@link matchingItems} does.
  */
 export async function readByDisagreement(

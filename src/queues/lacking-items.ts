@@ -5,7 +5,7 @@ import { wholeFilter } from './items-filter.ts';
 import { byCall, latestJudgements } from './judgements.ts';
 import type { QueueAccess } from './queue-access.ts';
 import { readQueueFields, unjudgedFields } from './queue-fields.ts';
-import { countItems, type SummarizedItem } from './queue-summary.ts';
+import { countItems } from './queue-summary.ts';
 import { readItems } from './read-items.ts';
 import { rememberItems } from './shown-items.ts';
 
@@ -20,22 +20,23 @@ export async function readLackingPage(
   const { filter, items, judgements, whole } = await readCountedItems(queue, finished, { include_own_state });
   const fields = await readQueueFields(queue.id, queue.project, queue.service);
   const judged = byCall(latestJudgements(judgements));
-  const unjudged = (item?: SummarizedItem): string[] =>
-    unjudgedFields(fields, new Set(item && judged.get(item.call_id)?.map(({ field }) => field)));
+  const needed = unjudgedFields(fields, new Set());
   const lacking = items
     .filter(({ annotation_state }) => annotation_state === 'completed')
-    .map((item) => ({ item, names: unjudged(item) }))
+    .map((item) => ({
+      item,
+      names: unjudgedFields(fields, new Set(judged.get(item.call_id)?.map(({ field }) => field))),
+    }))
     .filter(({ names }) => names.length > 0);
-  const countLacking = (name?: string): number =>
-    countItems(lacking.filter(({ names }) => name === undefined || names.includes(name)).map(({ item }) => item));
-  const matching = countLacking();
+  const countOf = (some: typeof lacking): number => countItems(some.map(({ item }) => item));
+  const matching = countOf(lacking);
   let page: QueueItem[] = [];
   if (whole) {
     const ids = new Set(lacking.slice(offset, offset + limit).map(({ item }) => item.id));
     page = whole.items.filter(({ id }) => ids.has(id));
   } else if (matching > offset) {
     const ofCompleted = { ...wholeFilter(filter, queue), annotation_states: ['completed' as const] };
-    const asked = { filter: { ...ofCompleted, lacks_value_of: unjudged() }, offset, limit, include_own_state };
+    const asked = { filter: { ...ofCompleted, lacks_value_of: needed }, offset, limit, include_own_state };
     page = (await readItems(queue, asked)).items;
   }
   return {
@@ -45,8 +46,8 @@ export async function readLackingPage(
     as_of: rememberItems(queue, readAtMs, page),
     filter,
     lacking: Object.fromEntries(
-      unjudged()
-        .map((name) => [name, countLacking(name)] as const)
+      needed
+        .map((name) => [name, countOf(lacking.filter(({ names }) => names.includes(name)))] as const)
         .filter(([, count]) => count > 0),
     ),
     skipped: countItems(items.filter(({ annotation_state }) => annotation_state === 'skipped')),

@@ -25,7 +25,7 @@ export interface OrderedItems extends ItemsWithFeedback {
   found?: { matching: number; itemsRead: number };
 }
 
-/** Returns those of the items, which are all or some of the matching ones in another order, that come from an offset on. */
+/** Returns the items from an offset on. They are the matching ones, all or some of them, in any order. */
 export function partOf(
   { feedback, filter, itemsRead }: MatchingItems,
   items: QueueItem[],

@@ -15,7 +15,7 @@ export interface ItemsWithFeedback {
 }
 
 export type ItemQuery = Omit<BodyOf<'queryQueueItems'>, 'project_id'>;
-/** What is asked for of items, whichever they are. */
+/** A query without its filter and its page: the order, and what else to read with each item. */
 export type ItemForm = Omit<ItemQuery, 'filter' | 'limit' | 'offset'>;
 
 /** Items that one request names. */

@@ -134,7 +134,7 @@ function locatedChanges(target: ChangeTarget): LocatedChange[] {
   return target.items.map((change, index) => ({ change, loc: ['arguments', 'items', index] }));
 }
 
-/** What is asked for of items where a change depends on what was given, and on what the account has done. */
+/** Adds to items what was given on them and the account's own state, on which most changes depend. */
 const withFeedback: ItemForm = { include_feedback: true, include_own_state: true };
 
 async function readTarget(

@@ -107,7 +107,7 @@ export async function forgetCalls(transaction: Transaction, project_id: string, 
 /** Returns the condition that an annotator has completed or skipped an item, or that it was imported in such a state. */
 export function isFinishedBy(account: string, builder: ExpressionBuilder<Tables, 'queue_items'>) {
   const { and, eb, or, selectFrom } = builder;
-  // Looked up for finished items alone: PostgreSQL would read the row of every other item, too, though its index is enough.
+  // Looked up only for items in such a state: PostgreSQL would read the row of every item, where an index has all that it needs.
   const setBy = selectFrom('queue_items as shown')
     .select('shown.annotator_user_id')
     .whereRef('shown.id', '=', 'queue_items.id');
