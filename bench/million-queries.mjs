@@ -17,6 +17,7 @@ const usage = `node bench/million-queries.mjs --data=FOLDER [FLAGS]
 --data=FOLDER     where the data is kept for the next run; filling it takes some minutes
 --database=URL    keeps the data in an empty database of PostgreSQL instead
 --items=1000000   number of items, when the folder is filled
+--ratings         fills the folder with values from 1 to 5 drawn at random, on most of which annotators differ
 --only=TEXT       asks only the queries whose names have this text
 --digests         prints a digest of each answer`;
 const { values: flags } = parseArgs({
@@ -24,6 +25,7 @@ const { values: flags } = parseArgs({
     data: { type: 'string' },
     database: { type: 'string' },
     items: { type: 'string', default: '1000000' },
+    ratings: { type: 'boolean' },
     only: { type: 'string', default: '' },
     digests: { type: 'boolean' },
   },
@@ -106,7 +108,8 @@ async function fill(count) {
   const source = join(home, 'items.jsonl');
   await writeItems(source, count);
   console.error(`importing ${count.toLocaleString('en')} items`);
-  const target = ['--project', project, '--queue', 'queue', '--field', 'quality:string'];
+  const field = `quality:${flags.ratings ? 'number' : 'string'}`;
+  const target = ['--project', project, '--queue', 'queue', '--field', field];
   await run(['service', 'import', source, ...target], environment);
   rmSync(source);
   const passwords = {};
@@ -121,6 +124,9 @@ async function fill(count) {
   await ana.close();
   for (const user of annotators) {
     const random = randomNumbers();
+    const named = () => (random(20) === 0 && user === 'ben' ? 'rare' : 'common');
+    // Both draw from the same numbers, of which ben takes every second one.
+    const rating = () => 1 + (user === 'ben' ? [random(5), random(5)][1] : random(5));
     const { ask, close } = connectionTo(url, passwords[user], user);
     const judged = Array.from({ length: count / 20 }, (_, at) => at * 20);
     for (let from = 0; from < judged.length; from += 1000) {
@@ -129,7 +135,7 @@ async function fill(count) {
         weave_ref: `weave:///${project}/call/call-${index}`,
         feedback_type: 'wandb.annotation.quality',
         annotation_ref,
-        payload: { value: random(20) === 0 && user === 'ben' ? 'rare' : 'common' },
+        payload: { value: flags.ratings ? rating() : named() },
         queue_id: 'queue',
       }));
       await ask('/feedback/batch/create', { batch });
@@ -202,6 +208,12 @@ function casesOf(count) {
   const queue_id = 'queue';
   const deep = { offset: Math.floor(count / 5) };
   const orders = {
+    'by operation, most disputed first': {
+      sort_by: [
+        { field: 'call_op_name', direction: 'asc' },
+        { field: 'disagreement', direction: 'desc' },
+      ],
+    },
     'most disputed first': { sort_by: [{ field: 'disagreement', direction: 'desc' }] },
     'in order': {},
     'newest first': { sort_by: [{ field: 'created_at', direction: 'desc' }] },

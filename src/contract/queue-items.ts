@@ -103,24 +103,32 @@ export const commonFilterMembers = [
   'annotation_states',
 ] as const satisfies readonly (keyof z.output<typeof queueItemsFilter>)[];
 
-/** Items of a queue with the same operation, state and judgements; `id` of the only item of a group that needs naming. */
+/** Items of a queue with the same operation, state and judgements. */
 const itemGroup = z.looseObject({
   call_op_name: z.string(),
   annotation_state: z.string(),
   count: z.int(),
-  id: z.string().optional(),
-  call_id: z.string().optional(),
 });
 
-/** A judgement that each item of a group has; `group` is the place of the group in its list. The oldest comes first. */
-const groupJudgement = z.looseObject({
-  group: z.int(),
+/** The items on which annotators differ, in the order of the queue; `groups` has the place of the group of each. */
+const disputedItems = z.looseObject({
+  ids: z.array(z.string()),
+  call_ids: z.array(z.string()),
+  groups: z.array(z.int()),
+});
+
+/**
+ * What an annotator said in a field about the items of groups, the oldest first: `groups` has the places of the groups in their list,
+ * and `values` the value for each; it is absent for judgements without a value.
+ */
+const groupJudgements = z.looseObject({
   field: z.string(),
   user: z.string(),
   creator: z.string().nullish(),
-  value: z.unknown().optional(),
   is_gold: z.boolean().optional(),
   day: z.string().optional(),
+  groups: z.array(z.int()),
+  values: z.array(z.unknown()).optional(),
 });
 
 /** The seconds that an annotator takes for an item. */
@@ -159,7 +167,7 @@ export const queueItemEndpoints = {
   summarizeQueueItems: endpoint({
     summary: 'Count the items of a queue',
     description:
-      "An extension of the embedded service. Counts items by operation and state and, with judgement_types, by their judgements: an annotator's latest in each field. Items on which annotators differ are groups of their own, with their id and that of their call. Groups and judgements are absent if there would be more than 20,000 of either.",
+      "An extension of the embedded service. Counts items by operation and state and, with judgement_types, by their judgements: an annotator's latest in each field. Items on which annotators differ are also listed, with their calls. Groups and judgements are absent if there would be too many of them.",
     path: '/annotation_queues/{queue_id}/items/summary',
     projects: projectInBody,
     request: z.object({
@@ -180,7 +188,8 @@ export const queueItemEndpoints = {
     }),
     response: z.looseObject({
       groups: z.array(itemGroup).optional(),
-      judgements: z.array(groupJudgement).optional(),
+      judgements: z.array(groupJudgements).optional(),
+      disputed_items: disputedItems.optional(),
       paces: z.array(annotatorPace).optional(),
     }),
   }),

@@ -78,6 +78,8 @@ export function checkedOneByOne<Entry extends z.ZodType>(entry: Entry): z.ZodTyp
 
 /** Maximum number of values that schemas look at one by one: a fault costs far more memory than the value. */
 const maxCheckedValues = 200_000;
+/** Maximum number of values that are looked at without a copy or a fault. */
+const maxFittingValues = 1_000_000;
 
 /**
  * Validates a value that comes from outside.
@@ -100,7 +102,7 @@ export function validateValue<T>(
  * The value itself is what has been checked: nothing of it was removed or added.
  */
 export function faultsOf(schema: z.ZodType, value: unknown, root: string): ErrorDetail[] | undefined {
-  return surelyFits(schema, value, maxCheckedValues) ? undefined : validateValue(schema, value, root).faults;
+  return surelyFits(schema, value, maxFittingValues) ? undefined : validateValue(schema, value, root).faults;
 }
 
 /** Returns the number of values that a schema looks at in a value, counted until there are more than `max`. */

@@ -6,7 +6,7 @@ import { rounded } from '../core/statistics/rounded.ts';
 import { valuesByAnnotator } from './given-feedback.ts';
 import type { Judgement } from './judgements.ts';
 import { isFreeText, type QueueField } from './queue-fields.ts';
-import type { JudgedItem } from './queue-summary.ts';
+import { eachItem, type JudgedItem } from './queue-summary.ts';
 
 /** A field of an item to which annotators gave different values. */
 export const disagreement = z.object({
@@ -68,7 +68,11 @@ function disagreementsInField(judged: readonly JudgedItem[]): Found[] {
     const share = range === undefined ? shareOfPairs([...uses.values()]) : distance / range;
     const { item, judgement } = first;
     const figures = { distance: rounded(distance, 6), share: rounded(share, 3) };
-    return [{ shown: { item_id: item.id, call_id: item.call_id, field: judgement.field, values, ...figures }, place }];
+    const { field } = judgement;
+    return eachItem(item).map(({ id, call_id }) => ({
+      shown: { item_id: id, call_id, field, values, ...figures },
+      place,
+    }));
   });
 }
 

@@ -6,7 +6,7 @@ import { judgementCondition } from './items-filter.ts';
 import { latestJudgements } from './judgements.ts';
 import type { QueueAccess } from './queue-access.ts';
 import { readQueueFields } from './queue-fields.ts';
-import { judgedItems } from './queue-summary.ts';
+import { eachItem, judgedItems } from './queue-summary.ts';
 import { readItemsBy } from './read-items.ts';
 import { rememberItems } from './shown-items.ts';
 
@@ -24,7 +24,12 @@ export async function readDisputedPage(
   const differs = await judgementCondition({ ...filter, disagreement: true }, judgements, queue);
   const calls = new Set(items.map(({ call_id }) => call_id));
   const judged = judgedItems(items, latestJudgements(judgements.filter(({ call_id }) => calls.has(call_id))));
-  const differing = new Set(items.filter(({ call_id }) => differs(call_id)).map(({ id }) => id));
+  const differing = new Set(
+    items
+      .filter(({ call_id }) => differs(call_id))
+      .flatMap(eachItem)
+      .map(({ id }) => id),
+  );
   const fields = await readQueueFields(queue.id, queue.project, queue.service);
   const { open } = findDisagreements(judged, gold, fields);
   const inField = given.field === undefined ? open : open.filter(({ field }) => field === given.field);

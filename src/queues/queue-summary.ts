@@ -84,13 +84,22 @@ export const agreementOfAll = z.object({
 export type AgreementOfAll = z.output<typeof agreementOfAll>;
 
 /** The members of an item that a summary needs, or of `count` items that share an operation, a state and all judgements. */
-export type SummarizedItem = Pick<QueueItem, 'id' | 'call_id' | 'call_op_name' | 'annotation_state'> & {
-  count?: number;
-};
+export type SummarizedItem = NamedItem &
+  Pick<QueueItem, 'call_op_name' | 'annotation_state'> & {
+    count?: number;
+    /** The items by name, if annotators differ on them, each with its place among all such items in the order of the queue. */
+    named?: readonly (NamedItem & { place: number })[] | undefined;
+  };
+type NamedItem = Pick<QueueItem, 'id' | 'call_id'>;
 
 /** Counts items. */
 export function countItems(items: readonly SummarizedItem[]): number {
   return items.reduce((sum, { count = 1 }) => sum + count, 0);
+}
+
+/** Returns each of the items that are alike: by name if it has one, else by that of all. */
+export function eachItem(item: SummarizedItem): readonly NamedItem[] {
+  return item.named ?? repeated(item, item);
 }
 
 /** An item, or one judgement of it. */
@@ -421,7 +430,10 @@ function comparedAnnotators(entries: readonly Entry[], areNamed: boolean): Compa
       const other = classes[a + 1 + place]!;
       const shared = [...classes[a]!]
         .filter(([item]) => other.has(item))
-        .flatMap(([item, own]) => repeated(item, { id: item.id, classes: [own, other.get(item)!] as const }));
+        .flatMap(([item, own]) => {
+          const pair = [own, other.get(item)!] as const;
+          return eachItem(item).map(({ id }) => ({ id, classes: pair }));
+        });
       return { annotators: [String(first), String(second)], shared, values };
     }),
   );

@@ -30,12 +30,12 @@ export async function readItems(queue: QueueAccess, query: ItemQuery): Promise<I
   return { items, feedback: feedback ?? (await separateFeedback(queue, items, query)) };
 }
 
-/** Reads every item that matches the query up to its limit, in its order; some of them from a service that has ignored a part of the query. */
+/** Reads every item that matches the query from its offset up to its limit, in its order; some of them from a service that has ignored a part of the query. */
 export async function readAllItems(queue: QueueAccess, query: ItemQuery): Promise<ItemsWithFeedback> {
   const items: QueueItem[] = [];
   let feedback: StoredFeedback[] | undefined = [];
-  const pages = readPages(async (page) => {
-    const read = await request(queue, { ...query, ...page });
+  const pages = readPages(async ({ limit, offset }) => {
+    const read = await request(queue, { ...query, limit, offset: offset + (query.offset ?? 0) });
     feedback = read.feedback && feedback?.concat(read.feedback);
     return read.items;
   }, query.limit ?? undefined);

@@ -1,6 +1,7 @@
 import { withFallback } from '../client/with-fallback.ts';
 import { goldFeedbackType, judgementTypes, type StoredFeedback } from '../contract/feedback.ts';
 import { annotatorOf, hasJudgementConditions } from '../contract/judgement-test.ts';
+import { groupBy } from '../core/append-to.ts';
 import { HeddleError } from '../core/errors.ts';
 import { secondsPerItem } from '../core/statistics/pace.ts';
 import { readPages } from '../records/read-pages.ts';
@@ -106,7 +107,7 @@ async function readGroups(
       },
     })
     .catch(whereTooLarge);
-  const { groups, judgements = [], paces = [] } = summary ?? {};
+  const { groups, judgements = [], disputed_items, paces = [] } = summary ?? {};
   if (!groups?.every(({ count }) => count > 0)) return undefined;
   const needsAccount = parts.account || (parts.judgements && namesCaller(filter));
   if (needsAccount && service.facts.userId === undefined) {
@@ -114,16 +115,21 @@ async function readGroups(
     // Only the ids of judgements tell, which groups do not have.
     if (service.facts.userId === undefined) return undefined;
   }
-  const items = groups.map(({ id, call_id, count, call_op_name, annotation_state }, group): SummarizedItem => {
+  const named = groupBy(
+    (disputed_items?.ids ?? []).map((id, place) => ({ id, call_id: disputed_items!.call_ids[place]!, place })),
+    ({ place }) => disputed_items!.groups[place]!,
+  );
+  const items = groups.map(({ count, call_op_name, annotation_state }, group): SummarizedItem => {
     const name = `(group ${group})`;
-    return { id: id ?? name, call_id: call_id ?? name, call_op_name, annotation_state, count };
+    return { id: name, call_id: name, call_op_name, annotation_state, count, named: named.get(group) };
   });
   queue.progress?.({ done: countItems(items), unit: 'items' });
   const found: Record<'judgements' | 'gold', Judgement[]> = { judgements: [], gold: [] };
-  for (const { group, is_gold, field, user, creator, value, day = '' } of judgements) {
-    const members = { id: '', at: day, field, value, ...annotatorOf(user, creator ?? undefined) };
+  for (const { groups: places, values, is_gold, field, user, creator, day = '' } of judgements) {
     const list = is_gold ? found.gold : found.judgements;
-    list.push({ ...members, call_id: items[group]!.call_id });
+    const members = { id: '', at: day, field, ...annotatorOf(user, creator ?? undefined) };
+    for (const [index, place] of places.entries())
+      list.push({ ...members, value: values?.[index], call_id: items[place]!.call_id });
   }
   const seconds = paces.map(
     (pace) => [annotatorOf(pace.user, pace.creator ?? undefined).annotator, pace.seconds] as const,

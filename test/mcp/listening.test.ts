@@ -143,7 +143,7 @@ describe('a client that listens', () => {
     const first = await client.listen({ resourceSubscriptions: [sampleQueue] });
     await expect(client.listen({ resourceSubscriptions: [sampleQueue] })).rejects.toThrow(/too many|busy/i);
     await first.close();
-    await vi.waitFor(() => client.listen({ resourceSubscriptions: [sampleQueue] }));
+    await vi.waitFor(() => client.listen({ resourceSubscriptions: [sampleQueue] }), 60_000);
   });
 });
 

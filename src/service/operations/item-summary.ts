@@ -34,9 +34,18 @@ type SummaryInput = Pick<OperationInput<'summarizeQueueItems'>, 'path' | 'body' 
   conditions: ItemSelection;
 };
 
-/** Maximum number of groups, and of judgements of groups, in a response. */
-const maxListed = 20_000;
-/** The memory of a row of short texts, and of a group, in bytes. */
+/** Limits of a response, beyond which it counts nothing. */
+export const summaryLimits = {
+  /** Groups by operation and state alone. */
+  kinds: 20_000,
+  /** Groups by judgements, and items in them that are named. */
+  groups: 100_000,
+  /** Judgements of these groups. */
+  judgements: 200_000,
+  /** Bytes of values and of names of operations: clients take no more than twice as many. */
+  bytes: 16 * 1024 * 1024,
+};
+/** The memory of a row of short texts, of a group, and of a judgement of a group without its value, in bytes. */
 const bytesPerRow = 500;
 /** The memory of the time of a judgement, in bytes. */
 const bytesPerTime = 60;
@@ -48,12 +57,12 @@ export const summarizeQueueItems: OperationHandler<'summarizeQueueItems'> = asyn
 ) => {
   const queue = await database.read((transaction) => findQueue(transaction, body.project_id, path.queue_id));
   if (!queue) return { groups: [], judgements: [] };
-  await budget.reserve(maxListed * bytesPerRow);
+  await budget.reserve(summaryLimits.kinds * bytesPerRow);
   const target = { project_id: body.project_id, queue_id: path.queue_id };
   const conditions = await conditionsFor(database, target, { ...body, account, budget, countsUnwanted: true });
   if (body.judgement_types?.length) return groupByJudgements(database, { path, body, budget, conditions });
   const groups = await readGroups(database, target, conditions);
-  return groups.length > maxListed ? {} : { groups };
+  return groups.length > summaryLimits.kinds ? {} : { groups };
 };
 
 /** Counts items by operation and state. */
@@ -82,7 +91,7 @@ async function countGroups(
   const exclusion = exclusionIn(conditions);
   if (exclusion) {
     const all = await countGroups(transaction, target, exclusion.all);
-    if (all.length > maxListed) return all;
+    if (all.length > summaryLimits.kinds) return all;
     const left = new Map(all.map((group) => [keyOf(group), group]));
     for (const group of await countGroups(transaction, target, exclusion.excluded))
       left.get(keyOf(group))!.count -= group.count;
@@ -91,7 +100,7 @@ async function countGroups(
   if (conditions.filter.unfinished_by_me) {
     const others = { ...conditions, filter: { ...conditions.filter, unfinished_by_me: null } };
     const all = await countGroups(transaction, target, others);
-    if (all.length > maxListed) return all;
+    if (all.length > summaryLimits.kinds) return all;
     // With the index of operations, SQLite would read all items.
     const operation = withoutIndex('call_op_name');
     // Only these have progress: all others are finished or not as their state says.
@@ -128,7 +137,7 @@ async function countGroups(
       annotationStates.map((state) => fn.countAll<number>().filterWhere('annotation_state', '=', state).as(state)),
     )
     .groupBy('call_op_name')
-    .limit(maxListed + 1)
+    .limit(summaryLimits.kinds + 1)
     .execute();
   return operations.flatMap(({ call_op_name, ...counts }) =>
     annotationStates
@@ -168,39 +177,45 @@ async function groupByJudgements(database: Database, input: SummaryInput): Promi
     `${annotation_state} ${numberOfText(operations, call_op_name)}`;
   const judgedItems = new Map<string, number>();
   const listed: { group: number; judgement: JudgementInQueue }[] = [];
+  let bytes = 0;
   const alike = new Map<string, AlikeItems>();
-  /** The judgements of the items on which annotators differ, by the ids of these. */
-  const disputed = new Map<string, JudgementInQueue[]>();
-  /** Adds a group unless that makes too many. */
-  const addGroup = (group: ItemGroup, judgements: readonly JudgementInQueue[]): boolean => {
-    if (groups.length === maxListed || listed.length + judgements.length > maxListed) return false;
-    for (const judgement of judgements) listed.push({ group: groups.length, judgement });
-    groups.push(group);
-    return true;
+  /** The groups of the items on which annotators differ, by the ids of these. */
+  const disputed = new Map<string, number>();
+  const isTooMuch = () =>
+    groups.length > summaryLimits.groups ||
+    disputed.size > summaryLimits.groups ||
+    listed.length > summaryLimits.judgements ||
+    bytes > summaryLimits.bytes;
+  /** Adds items to the group with these judgements, or a new group. */
+  const addItems = ({ ids, ...ofOperation }: AlikeItems, judgements: readonly JudgementInQueue[]): void => {
+    const { numbers, isDisputed } = compare(judgements);
+    const key = `${kindOf(ofOperation)} ${numbers}`;
+    const group = places.get(key) ?? groups.length;
+    if (group === groups.length) {
+      places.set(key, group);
+      groups.push({ ...ofOperation, count: 0 });
+      bytes += Buffer.byteLength(ofOperation.call_op_name);
+      for (const judgement of judgements) {
+        listed.push({ group, judgement });
+        bytes += Buffer.byteLength(judgement.value ?? '');
+      }
+    }
+    if (isDisputed) for (const id of ids) disputed.set(id, group);
+    else groups[group]!.count += ids.length;
   };
+  /** Adds all judged items unless that makes too many groups. */
   const addJudged = async (judgedCalls: ReturnType<typeof readJudgedCalls>): Promise<boolean> => {
     for await (const batch of judgedCalls) {
+      const listedBefore = groups.length + listed.length + disputed.size;
       for (const { call_id, judgements } of batch) {
-        const { ids, ...ofOperation } = alike.get(call_id)!;
+        const items = alike.get(call_id)!;
         alike.delete(call_id);
-        const kind = kindOf(ofOperation);
-        judgedItems.set(kind, (judgedItems.get(kind) ?? 0) + ids.length);
-        if (conditions.passes && !(await conditions.passes(judgements))) continue;
-        const { numbers, isDisputed } = compare(judgements);
-        if (isDisputed) {
-          for (const id of ids) disputed.set(id, judgements);
-          if (disputed.size > maxListed) return false;
-          continue;
-        }
-        const key = `${kind} ${numbers}`;
-        const place = places.get(key);
-        if (place !== undefined) {
-          groups[place]!.count += ids.length;
-          continue;
-        }
-        places.set(key, groups.length);
-        if (!addGroup({ ...ofOperation, count: ids.length }, judgements)) return false;
+        const kind = kindOf(items);
+        judgedItems.set(kind, (judgedItems.get(kind) ?? 0) + items.ids.length);
+        if (!conditions.passes || (await conditions.passes(judgements))) addItems(items, judgements);
+        if (isTooMuch()) return false;
       }
+      await budget.reserve((groups.length + listed.length + disputed.size - listedBefore) * bytesPerRow);
     }
     return true;
   };
@@ -211,37 +226,63 @@ async function groupByJudgements(database: Database, input: SummaryInput): Promi
     isRead ? [] : readGroups(database, ofQueue, conditions),
   ]);
   if (!isListed) return {};
+  const disputed_items = await readDisputed(database, disputed);
+  for (const group of disputed_items.groups) groups[group]!.count += 1;
+  const unread = all.map((group) => ({ ...group, count: group.count - (judgedItems.get(kindOf(group)) ?? 0) }));
+  groups.push(...unread.filter(({ count }) => count > 0));
+  if (isTooMuch() || all.length > summaryLimits.kinds) return {};
+  return {
+    groups,
+    judgements: bySource(listed, withDays),
+    disputed_items,
+    ...(annotators && { paces: [...annotators.values()].flatMap(paceOf) }),
+  };
+}
+
+/** Lists the items on which annotators differ in the order of the queue, with the places of their groups. */
+async function readDisputed(database: Database, disputed: ReadonlyMap<string, number>) {
   const items = await database.read((transaction) =>
     transaction
       .selectFrom('queue_items')
-      .select(['id', 'call_id', 'call_op_name', 'annotation_state'])
+      .select(['id', 'call_id'])
       .where('deleted_at', 'is', null)
       .where(sql<boolean>`id in ${database.textsOf(JSON.stringify([...disputed.keys()]))}`)
-      .orderBy('call_id')
+      .orderBy('created_at')
+      .orderBy('id')
       .execute(),
   );
-  for (const { id, call_id, ...ofOperation } of items)
-    if (!addGroup({ ...ofOperation, count: 1, id, call_id }, disputed.get(id)!)) return {};
-  const unread = all.map((group) => ({ ...group, count: group.count - (judgedItems.get(kindOf(group)) ?? 0) }));
-  groups.push(...unread.filter(({ count }) => count > 0));
-  if (groups.length > maxListed) return {};
-  // Annotators and fields are listed in the order in which they first appeared.
-  listed.sort((a, b) => (a.judgement.firstAt < b.judgement.firstAt ? -1 : 1));
   return {
-    groups,
-    judgements: listed.map(({ group, judgement: { isGold, field, user, creator, value, at } }) => {
-      return {
-        group,
-        field,
-        user,
-        creator,
-        ...(isGold && { is_gold: true }),
-        ...(value !== undefined && { value: JSON.parse(value) }),
-        ...(withDays && { day: dayOf(at) }),
-      };
-    }),
-    ...(annotators && { paces: [...annotators.values()].flatMap(paceOf) }),
+    ids: items.map(({ id }) => id),
+    call_ids: items.map(({ call_id }) => call_id),
+    groups: items.map(({ id }) => disputed.get(id)!),
   };
+}
+
+/** Lists the judgements of groups by annotator and field. What came first is listed first. */
+function bySource(
+  listed: { group: number; judgement: JudgementInQueue }[],
+  withDays: boolean,
+): NonNullable<Summary['judgements']> {
+  listed.sort((a, b) => (a.judgement.firstAt < b.judgement.firstAt ? -1 : 1));
+  const found = new Map<string, NonNullable<Summary['judgements']>[number]>();
+  for (const { group, judgement } of listed) {
+    const { source, isGold, field, user, creator, value } = judgement;
+    const day = withDays ? dayOf(judgement.at) : undefined;
+    const key = `${source} ${value === undefined} ${day}`;
+    const same = found.get(key) ?? {
+      field,
+      user,
+      creator,
+      ...(isGold && { is_gold: true }),
+      ...(day !== undefined && { day }),
+      groups: [],
+      ...(value !== undefined && { values: [] }),
+    };
+    found.set(key, same);
+    same.groups.push(group);
+    if (value !== undefined) same.values!.push(JSON.parse(value));
+  }
+  return [...found.values()];
 }
 
 /** Items of an operation in a state whose calls were judged alike. */

@@ -1,5 +1,5 @@
 import { pathToFileURL } from 'node:url';
-import { describe, expect, it, vi } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import { emptyHome, temporaryFolder } from '../../support/heddle.ts';
 import { importNumberedQueue } from '../../support/numbered-queue.ts';
 import { installedPath } from '../../support/outside-programs.ts';
@@ -42,17 +42,13 @@ describe.skipIf(!client)('@modelcontextprotocol/ext-tasks', () => {
     const run = { evaluation: 'Echo', model: 'small', prompt: '{question}' };
     const execution = await session.callTool('run_evaluation', run);
     const { taskId } = execution.handle;
-    await vi.waitFor(async () => {
-      const { result } = await send('tasks/get', { taskId });
-      expect(result.statusMessage).toMatch(/^run_id \S+: 0 of /);
-    });
-    const [, runId] = /^run_id (\S+):/.exec((await send('tasks/get', { taskId })).result.statusMessage)!;
+    const status = async () => (await send('tasks/get', { taskId })).result.statusMessage;
+    await expect.poll(status).toMatch(/^run_id \S+: 0 of /);
+    const [, runId] = /^run_id (\S+):/.exec(await status())!;
     await execution.cancel();
     await settle(taskId, 'cancelled');
-    await vi.waitFor(async () => {
-      const { result } = await call('read_evaluation', { run_ids: [runId] });
-      expect(result.content[0].text).toContain('failed: Cancelled by');
-    });
+    const evaluation = async () => (await call('read_evaluation', { run_ids: [runId] })).result.content[0].text;
+    await expect.poll(evaluation).toContain('failed: Cancelled by');
     await session.close();
   });
 });

@@ -42,7 +42,7 @@ async function readResults({ service, post, authorization }: ConnectedSdk) {
       expect(body.total_rows).toBe(2);
       return { run, ...body };
     },
-    { interval: 100 },
+    { interval: 100, timeout: 60_000 },
   );
 }
 

@@ -1,4 +1,5 @@
 import { describe, expect, it } from 'vitest';
+import { summaryLimits } from '../../../src/service/operations/item-summary.ts';
 import { openDatabase } from '../../../src/service/storage/open-database.ts';
 import { execute, withStore } from '../../support/embedded-service.ts';
 import { onEnd } from '../../support/on-end.ts';
@@ -8,6 +9,15 @@ const service = await startServiceWithCalls();
 
 const summary = async (queue: string, members: object = {}) =>
   bodyOf(await service.post(`/annotation_queues/${queue}/items/summary`, members));
+
+const noItems = { ids: [], call_ids: [], groups: [] };
+
+/** Returns who gave which values to the items of the group at a place. */
+function valuesOf(judgements: { user: string; groups: number[]; values?: unknown[] }[], place: number) {
+  return judgements.flatMap(({ user, groups, values }) =>
+    groups.flatMap((group, index) => (group === place ? [[user, values?.[index]]] : [])),
+  );
+}
 
 async function judge(queue_id: string, call: string, field: string, value: unknown, members: object = {}, who = 'ada') {
   const feedback = {
@@ -75,35 +85,41 @@ describe('POST /annotation_queues/{queue_id}/items/summary', () => {
     await judge(queue, 'call-4', 'tone', 'rude', { feedback_type: 'other.tone' });
     await judge(queue, 'call-1', 'tone', 'rude', { queue_id: null });
     const { id } = await service.item(queue, 'call-4');
+    const disputed_items = { ids: [id], call_ids: ['call-4'], groups: [1] };
     expect(await summary(queue, { judgement_types: ['judged.'] })).toEqual({
       groups: [
         { call_op_name: 'plan', annotation_state: 'unstarted', count: 2 },
-        { call_op_name: 'plan', annotation_state: 'unstarted', count: 1, id, call_id: 'call-4' },
+        { call_op_name: 'plan', annotation_state: 'unstarted', count: 1 },
         { call_op_name: 'chat', annotation_state: 'unstarted', count: 3 },
       ],
       judgements: [
-        { group: 0, field: 'tone', user: 'ada', creator: null, value: 'kind' },
-        { group: 1, field: 'tone', user: 'ada', creator: 'claude', value: 'kind' },
-        { group: 1, field: 'tone', user: 'bob', creator: null, value: 'rude' },
+        { field: 'tone', user: 'ada', creator: null, groups: [0], values: ['kind'] },
+        { field: 'tone', user: 'ada', creator: 'claude', groups: [1], values: ['kind'] },
+        { field: 'tone', user: 'bob', creator: null, groups: [1], values: ['rude'] },
       ],
+      disputed_items,
     });
     const ofChat = { filter: { call_op_name: 'chat' }, judgement_types: ['judged.'] };
     expect(await summary(queue, ofChat)).toEqual({
       groups: [{ call_op_name: 'chat', annotation_state: 'unstarted', count: 3 }],
       judgements: [],
+      disputed_items: noItems,
     });
     await service.move(queue, 'call-0', 'completed');
     const named = { call_ids: ['call-0', 'call-1', 'call-4'] };
-    expect((await summary(queue, { filter: named, judgement_types: ['judged.'] })).groups).toEqual([
-      { call_op_name: 'plan', annotation_state: 'completed', count: 1 },
-      { call_op_name: 'plan', annotation_state: 'unstarted', count: 1, id, call_id: 'call-4' },
-      { call_op_name: 'chat', annotation_state: 'unstarted', count: 1 },
-    ]);
+    expect(await summary(queue, { filter: named, judgement_types: ['judged.'] })).toMatchObject({
+      groups: [
+        { call_op_name: 'plan', annotation_state: 'completed', count: 1 },
+        { call_op_name: 'plan', annotation_state: 'unstarted', count: 1 },
+        { call_op_name: 'chat', annotation_state: 'unstarted', count: 1 },
+      ],
+      disputed_items,
+    });
     const exact = await summary(queue, { filter: { has_error: false }, judgement_types: ['judged.'] });
     expect(exact.groups.map(({ count }: { count: number }) => count)).toEqual([1, 1, 1, 3]);
   });
 
-  it('counts equal judgements together that are stored differently, and lists each item of those on which annotators differ', async () => {
+  it('counts equal judgements together that are stored differently, and lists each item on which annotators differ in the order of the queue', async () => {
     const queue = await service.createQueue({ calls: callIds });
     await judge(queue, 'call-0', 'tone', 'rude');
     await judge(queue, 'call-0', 'tone', 'kind');
@@ -113,20 +129,23 @@ describe('POST /annotation_queues/{queue_id}/items/summary', () => {
       await judge(queue, call, 'tone', 'kind');
       await judge(queue, call, 'tone', 'rude', {}, 'bob');
     }
-    const { groups, judgements } = await summary(queue, { judgement_types: ['judged.'] });
-    expect(groups).toEqual([
-      { call_op_name: 'plan', annotation_state: 'unstarted', count: 3 },
-      { call_op_name: 'chat', annotation_state: 'unstarted', count: 1, id: expect.any(String), call_id: 'call-1' },
-      { call_op_name: 'chat', annotation_state: 'unstarted', count: 1, id: expect.any(String), call_id: 'call-3' },
-      { call_op_name: 'chat', annotation_state: 'unstarted', count: 1 },
-    ]);
-    expect(judgements.map(({ group, user, value }: Record<string, unknown>) => [group, user, value])).toEqual([
-      [0, 'ada', 'kind'],
-      [1, 'ada', 'kind'],
-      [2, 'ada', 'kind'],
-      [1, 'bob', 'rude'],
-      [2, 'bob', 'rude'],
-    ]);
+    await execute(
+      service.data,
+      `update queue_items set created_at = '2000-01-01T00:00:00.000000Z' where queue_id = '${queue}' and call_id = 'call-3'`,
+    );
+    const ids = (await Promise.all(['call-3', 'call-1'].map((call) => service.item(queue, call)))).map(({ id }) => id);
+    expect(await summary(queue, { judgement_types: ['judged.'] })).toEqual({
+      groups: [
+        { call_op_name: 'plan', annotation_state: 'unstarted', count: 3 },
+        { call_op_name: 'chat', annotation_state: 'unstarted', count: 2 },
+        { call_op_name: 'chat', annotation_state: 'unstarted', count: 1 },
+      ],
+      judgements: [
+        { field: 'tone', user: 'ada', creator: null, groups: [0, 1], values: ['kind', 'kind'] },
+        { field: 'tone', user: 'bob', creator: null, groups: [1], values: ['rude'] },
+      ],
+      disputed_items: { ids, call_ids: ['call-3', 'call-1'], groups: [1, 1] },
+    });
   });
 
   it('counts by judgements only the items whose judgements fulfil the conditions, and gold is none of these', async () => {
@@ -145,17 +164,16 @@ describe('POST /annotation_queues/{queue_id}/items/summary', () => {
       const judgement_types = ['wandb.annotation.', 'heddle.judgement.'];
       const { groups, judgements } = await summary(queue, { filter, judgement_types, gold_types: ['heddle.gold.'] });
       return groups.map(({ call_op_name, count }: Record<string, unknown>, place: number) => {
-        const ofGroup = judgements.filter(({ group }: { group: number }) => group === place);
-        const values = ofGroup.map(({ user, value }: Record<string, unknown>) => ` ${user}: ${value}`);
+        const values = valuesOf(judgements, place).map(([user, value]) => ` ${user}: ${value}`);
         return `${count} ${call_op_name}${values.join()}`;
       });
     };
-    const disputed = ['1 chat ada: kind, bob: rude', '1 chat ada: kind, bob: rude'];
+    const disputed = '2 chat ada: kind, bob: rude';
     const [unjudged, gold] = ['1 chat', '1 plan ada: rude'];
-    expect(await counted({ disagreement: true })).toEqual(disputed);
+    expect(await counted({ disagreement: true })).toEqual([disputed]);
     expect(await counted({ judged_by: 'ada', field: 'tone', value: 'rude' })).toEqual([]);
-    expect(await counted({ judged_by: 'bob' })).toEqual(['1 plan bob: rude', ...disputed]);
-    expect(await counted({ judged_by: 'me' })).toEqual(['1 plan ada: kind', ...disputed]);
+    expect(await counted({ judged_by: 'bob' })).toEqual([disputed, '1 plan bob: rude']);
+    expect(await counted({ judged_by: 'me' })).toEqual(['1 plan ada: kind', disputed]);
     expect(await counted({ judged_at_least: 1, call_op_name: 'plan' })).toEqual([
       '1 plan ada: kind',
       '1 plan bob: rude',
@@ -179,10 +197,7 @@ describe('POST /annotation_queues/{queue_id}/items/summary', () => {
     await execute(service.data, 'analyze feedback');
     const { groups, judgements } = await summary(queue, { judgement_types: ['judged.'] });
     expect(groups.map(({ count }: { count: number }) => count)).toEqual([1, 1]);
-    expect(judgements).toMatchObject([
-      { group: 1, value: 'rude' },
-      { group: 0, value: 'kind' },
-    ]);
+    expect(judgements).toMatchObject([{ groups: [1, 0], values: ['rude', 'kind'] }]);
   });
 
   it('counts judged calls whose imported ids have slashes and spaces', async () => {
@@ -196,11 +211,9 @@ describe('POST /annotation_queues/{queue_id}/items/summary', () => {
       });
     const lines = [line('run 1/call 1'), line('unstarted 0 0,1')];
     await withStore(service.data, (store) => store.importItems(lines, { projectId, queueId: 'slashes' }));
-    const { groups } = await summary('slashes', { judgement_types: ['wandb.annotation.'] });
-    expect(groups).toMatchObject([
-      { call_op_name: 'ask', count: 1, call_id: 'run 1/call 1' },
-      { call_op_name: 'ask', count: 1, call_id: 'unstarted 0 0,1' },
-    ]);
+    const { groups, disputed_items } = await summary('slashes', { judgement_types: ['wandb.annotation.'] });
+    expect(groups).toMatchObject([{ call_op_name: 'ask', count: 2 }]);
+    expect(disputed_items.call_ids.sort()).toEqual(['run 1/call 1', 'unstarted 0 0,1']);
     const judged = await summary('slashes', { filter: { disagreement: true } });
     expect(judged.groups).toMatchObject([{ call_op_name: 'ask', count: 2 }]);
   });
@@ -223,7 +236,7 @@ describe('POST /annotation_queues/{queue_id}/items/summary', () => {
     const { judgements, paces } = await summary(queue, { ...request, filter: { call_ids: ['call-2'] } });
     expect(paces).toEqual([{ user: 'ada', creator: null, seconds: 15 }]);
     expect(judgements).toEqual([
-      { group: 0, field: 'tone', user: 'ada', creator: null, value: 'rude', day: '2026-01-02' },
+      { field: 'tone', user: 'ada', creator: null, day: '2026-01-02', groups: [0], values: ['rude'] },
     ]);
   });
 
@@ -235,7 +248,8 @@ describe('POST /annotation_queues/{queue_id}/items/summary', () => {
     await setMemory(250_000_000);
     expect(await summary(queue, { judgement_types: ['judged.'] })).toEqual({
       groups: [{ call_op_name: 'plan', annotation_state: 'unstarted', count: 3 }],
-      judgements: [{ group: 0, field: 'tone', user: 'ada', creator: null, value: 'kind' }],
+      judgements: [{ field: 'tone', user: 'ada', creator: null, groups: [0], values: ['kind'] }],
+      disputed_items: noItems,
     });
     await setMemory(600_000_000);
     const { status } = await service.post(`/annotation_queues/${queue}/items/summary`, {
@@ -245,10 +259,35 @@ describe('POST /annotation_queues/{queue_id}/items/summary', () => {
     expect(await summary(queue, { judgement_types: ['other.'] })).toEqual({
       groups: [{ call_op_name: 'plan', annotation_state: 'unstarted', count: 3 }],
       judgements: [],
+      disputed_items: noItems,
     });
   });
 
-  it('leaves out groups that would be more than 20,000', async () => {
+  it('counts nothing if there would be more groups, judgements or text than a limit', async () => {
+    const queue = await service.createQueue({ calls: callIds });
+    for (const call of ['call-0', 'call-2', 'call-4']) await judge(queue, call, 'note', `Note on ${call}`);
+    for (const call of ['call-1', 'call-3']) {
+      await judge(queue, call, 'tone', 'kind');
+      await judge(queue, call, 'tone', 'rude', {}, 'bob');
+    }
+    const isCounted = async (limit: Partial<typeof summaryLimits>) => {
+      const before = { ...summaryLimits };
+      Object.assign(summaryLimits, limit);
+      const counted = await summary(queue, { judgement_types: ['judged.'] });
+      Object.assign(summaryLimits, before);
+      return 'groups' in counted && 'judgements' in counted;
+    };
+    // Three notes, two disputed items with the same judgements, one without.
+    expect([await isCounted({ groups: 5 }), await isCounted({ groups: 4 })]).toEqual([true, false]);
+    expect([await isCounted({ judgements: 5 }), await isCounted({ judgements: 4 })]).toEqual([true, false]);
+    // The values as JSON, and the names of the operations of the groups but for that without judgements.
+    expect([await isCounted({ bytes: 76 }), await isCounted({ bytes: 75 })]).toEqual([true, false]);
+    expect([await isCounted({ kinds: 2 }), await isCounted({ kinds: 1 })]).toEqual([true, false]);
+    await judge(queue, 'call-0', 'note', 'Note on call-2');
+    expect([await isCounted({ groups: 4 }), await isCounted({ groups: 3 })]).toEqual([true, false]);
+  });
+
+  it('counts nothing if there would be more than 20,000 operations and states', async () => {
     const line = (n: number) =>
       JSON.stringify({
         call_id: `many-${n}`,
@@ -278,7 +317,8 @@ describe('POST /annotation_queues/{queue_id}/items/summary', () => {
       const filter = { call_op_name: `op-${n}` };
       expect(await summary('many', { filter, judgement_types: ['judged.'] })).toEqual({
         groups: [{ call_op_name: `op-${n}`, annotation_state: 'unstarted', count: 1 }],
-        judgements: [{ group: 0, field: 'tone', user: 'ada', creator: null, value: `op-${n}` }],
+        judgements: [{ field: 'tone', user: 'ada', creator: null, groups: [0], values: [`op-${n}`] }],
+        disputed_items: noItems,
       });
     }
   });

@@ -100,7 +100,7 @@ describe('a run', () => {
     await expect.poll(() => model.openRequests).toBe(2);
     const take = "update evaluation_jobs set owner = 'another process', beat = beat + 1";
     // The data file may be locked for a moment.
-    await vi.waitFor(() => execute(data, take));
+    await vi.waitFor(() => execute(data, take), 60_000);
     // It asks for both again once it has taken the run back, because nothing was stored.
     await expect.poll(() => model.asked.length).toBe(4);
     await expect.poll(() => model.openRequests).toBe(2);
