@@ -161,6 +161,7 @@ export const queueItemEndpoints = {
     response: z.looseObject({
       items: z.array(queueItem),
       feedback: z.array(storedFeedback).optional(),
+      matching: z.int().optional().describe('Number of items that match, for a page past their end.'),
       conditions_applied: z.boolean().optional().describe('True: no member of the filter and no sort key was ignored.'),
     }),
   }),

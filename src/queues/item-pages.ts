@@ -11,7 +11,7 @@ import { findWithWholeNames, requireKnownNames } from './known-names.ts';
 import { matchingItems, type OrderedItems, partOf } from './matching-items.ts';
 import { readUnfinished, unfinishedOf } from './own-progress.ts';
 import type { QueueAccess } from './queue-access.ts';
-import { type ItemQuery, type ItemsWithFeedback, isIgnored, readItems } from './read-items.ts';
+import { type ItemQuery, type ItemsPage, isIgnored, readItems } from './read-items.ts';
 import { rememberItems } from './shown-items.ts';
 
 /** An item with the values of its recorded call and why that call failed, or the error that kept the call from being read. */
@@ -56,7 +56,7 @@ export async function readItemPage(
   const query = { sort_by, include_position, include_feedback, include_own_state };
   // Asking for one item more than needed tells whether there is a next page.
   const part = { offset, limit: pageSize + 1 };
-  const readAtService = async (tried: ItemsFilter): Promise<ItemsWithFeedback | undefined> => {
+  const readAtService = async (tried: ItemsFilter): Promise<ItemsPage | undefined> => {
     const atService = { ...query, ...part, filter: wholeFilter(tried, queue) };
     if (isIgnored(atService, queue)) return undefined;
     const page = await (isUnfinishedOnly ? readUnfinished : readItems)(queue, atService);
@@ -66,21 +66,22 @@ export async function readItemPage(
     if (sortsByDisagreement(sort_by)) return readByDisagreement(queue, givenFilter, { ...query, ...part, sort_by });
     const { filter, found, judgements } = await findWithWholeNames(givenFilter, queue, {
       find: readAtService,
-      isFound: (there) => (there?.items.length ?? 0) > 0,
+      isFound: (there) => (there?.items.length || there?.matching || 0) > 0,
     });
     if (!found) {
       const all = await matchingItems(queue, filter, query);
       return partOf(all, isUnfinishedOnly ? await unfinishedOf(all, queue) : all.items, offset);
     }
-    if (offset === 0 && found.items.length <= pageSize)
-      await requireKnownNames(filter, queue, found.items.length, judgements);
-    return { ...found, filter };
+    const isAll = offset === 0 && found.items.length <= pageSize;
+    const matching = isAll ? found.items.length : found.matching;
+    if (matching !== undefined) await requireKnownNames(filter, queue, matching, judgements);
+    return { ...found, filter, matching };
   };
-  const { items, feedback, filter, found } = await readInOrder();
-  await learnCaller(filter, judgementsOf(feedback), queue);
+  const { items, feedback, ...found } = await readInOrder();
+  await learnCaller(found.filter, judgementsOf(feedback), queue);
   const page = items.slice(0, pageSize);
   const as_of = rememberItems(queue, readAtMs, page);
-  return { items: page, feedback, hasMore: items.length > pageSize, as_of, filter, ...(found && { found }) };
+  return { items: page, feedback, hasMore: items.length > pageSize, as_of, ...found };
 }
 
 /** Adds the values of its recorded call to each item, or the error that kept the call from being read. */

@@ -56,7 +56,7 @@ export async function readByDisagreement(
   const read = isDisagreement(first!)
     ? await readByDisagreementFirst(queue, parts, page, first!.direction)
     : await readMerged(queue, parts, page);
-  return { ...read, filter };
+  return { ...read, filter, matching: countItems(items) };
 }
 
 /** The items that match, in two parts: those on which annotators differ, and how to query the others in their order. */
@@ -111,7 +111,7 @@ async function readMerged(
   { disputed, undisputed: { count, query }, sort }: Parts,
   { offset, limit }: Page,
 ): Promise<ItemsWithFeedback> {
-  // Of the items before the page, no more than all disputed ones are not among the others: so many of these come before it, too.
+  // At most all disputed items come before the page, and so at least this many of the others do.
   const start = Math.min(Math.max(0, offset - disputed.length), count);
   const end = Math.min(offset + limit, count);
   const { filter, sort_by } = query;

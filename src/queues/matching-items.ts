@@ -8,7 +8,7 @@ import { findWithWholeNames, requireKnownNames, withWholeNames } from './known-n
 import { unfinishedOf } from './own-progress.ts';
 import type { QueueAccess } from './queue-access.ts';
 import { countItems } from './queue-summary.ts';
-import { type ItemQuery, type ItemsWithFeedback, isIgnored, readAllItems } from './read-items.ts';
+import { type ItemQuery, type ItemsPage, type ItemsWithFeedback, isIgnored, readAllItems } from './read-items.ts';
 import { readCounted } from './summarized-items.ts';
 
 /** Items, and the filter that they match with the whole names of annotators. */
@@ -19,10 +19,10 @@ export interface MatchingItems extends ItemsWithFeedback {
 }
 
 /** Items in an order, and the filter that they match with the whole names of annotators. */
-export interface OrderedItems extends ItemsWithFeedback {
+export interface OrderedItems extends ItemsPage {
   filter: ItemsFilter;
-  /** Number of items that match, and of those that were read to find them, where the service does not apply the filter. */
-  found?: { matching: number; itemsRead: number };
+  /** Number of items that were read to find these, where the service does not apply the filter. */
+  itemsRead?: number | undefined;
 }
 
 /** Returns the items from an offset on. They are the matching ones, all or some of them, in any order. */
@@ -31,8 +31,7 @@ export function partOf(
   items: QueueItem[],
   offset: number,
 ): OrderedItems {
-  const found = itemsRead === undefined ? {} : { found: { matching: items.length, itemsRead } };
-  return { items: items.slice(offset), feedback, filter, ...found };
+  return { items: items.slice(offset), feedback, filter, matching: items.length, itemsRead };
 }
 
 /**

@@ -4,7 +4,7 @@ import { isOwn, learnAccount } from './authorship.ts';
 import { byCall, judgementsOf } from './judgements.ts';
 import type { QueueAccess } from './queue-access.ts';
 import { isFreeText, type QueueField, readQueueFields } from './queue-fields.ts';
-import { type ItemQuery, type ItemsWithFeedback, readItems } from './read-items.ts';
+import { type ItemQuery, type ItemsPage, type ItemsWithFeedback, readItems } from './read-items.ts';
 
 /**
  * Returns the account's own state of an item. A service that does not send it shows the latest change of anyone: then it is
@@ -30,7 +30,7 @@ const itemsPerRequest = 200;
 export async function readUnfinished(
   queue: QueueAccess,
   query: ItemQuery & { offset: number; limit: number },
-): Promise<ItemsWithFeedback> {
+): Promise<ItemsPage> {
   const read = await readItems(queue, { ...query, filter: { ...query.filter, unfinished_by_me: true } });
   // Other services ignore the condition, and do not send the own state.
   if (read.items.every(({ own_state }) => own_state != null)) return read;

@@ -14,6 +14,11 @@ export interface ItemsWithFeedback {
   feedback: StoredFeedback[];
 }
 
+/** A page of items, with the number of all that match, if the service tells it, as it does past their end. */
+export interface ItemsPage extends ItemsWithFeedback {
+  matching?: number | undefined;
+}
+
 export type ItemQuery = Omit<BodyOf<'queryQueueItems'>, 'project_id'>;
 /** A query without its filter and its page: the order, and what else to read with each item. */
 export type ItemForm = Omit<ItemQuery, 'filter' | 'limit' | 'offset'>;
@@ -25,9 +30,9 @@ const maxReadSingly = 100;
 const concurrentRequests = 8;
 
 /** Reads a page of items. */
-export async function readItems(queue: QueueAccess, query: ItemQuery): Promise<ItemsWithFeedback> {
-  const { items, feedback } = await request(queue, query);
-  return { items, feedback: feedback ?? (await separateFeedback(queue, items, query)) };
+export async function readItems(queue: QueueAccess, query: ItemQuery): Promise<ItemsPage> {
+  const { items, feedback, matching } = await request(queue, query);
+  return { items, feedback: feedback ?? (await separateFeedback(queue, items, query)), matching };
 }
 
 /** Reads every item that matches the query from its offset up to its limit, in its order; some of them from a service that has ignored a part of the query. */

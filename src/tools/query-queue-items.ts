@@ -105,9 +105,9 @@ Example: {"queue_id":"support-triage","filter":{"annotation_states":["unstarted"
     const project = projectOf(args, context);
     const queue = { ...context, id: queue_id, project };
     const page = await readItemPage({ ...args, include_feedback: include_judgements }, queue);
-    const { feedback, hasMore, as_of, found } = page;
+    const { feedback, hasMore, as_of, matching, itemsRead } = page;
     const items = page.items.map(withReadableTimes);
-    if (items.length === 0 && args.limit > 0) return emptyPage(args, queue);
+    if (items.length === 0 && args.limit > 0) return emptyPage(args, queue, matching);
     const addCalls = include_call ? withCallValues : args.filter?.has_error ? withExceptions : undefined;
     const withValues = addCalls ? await addCalls(items, project, max_value_chars, context) : items;
     const given = include_judgements ? givenFeedback(feedback, page.filter, queue) : undefined;
@@ -121,7 +121,7 @@ Example: {"queue_id":"support-triage","filter":{"annotation_states":["unstarted"
     return {
       ...itemPage(isShort && !args.fields ? withUsualState(shown) : shown, offset, hasMore),
       as_of,
-      ...(found && { matching: found.matching, items_read: found.itemsRead }),
+      ...(itemsRead !== undefined && { matching, items_read: itemsRead }),
     };
   },
 
@@ -157,11 +157,16 @@ type ItemsAccess = Parameters<typeof readItemPage>[1];
 
 /**
  * Returns the page without items.
+ * @param counted number of items that match, if it is known.
  * @throws HeddleError `not_found` when there is no such queue.
  */
-async function emptyPage({ filter = {}, offset = 0 }: Arguments, queue: ItemsAccess): Promise<ItemPage> {
+async function emptyPage(
+  { filter = {}, offset = 0 }: Arguments,
+  queue: ItemsAccess,
+  counted: number | undefined,
+): Promise<ItemPage> {
   await requireQueue(queue.id, queue.project, queue.service);
-  const matching = offset > 0 ? await countMatching(queue, filter) : 0;
+  const matching = counted ?? (offset > 0 ? await countMatching(queue, filter) : 0);
   const hint = matching === 0 ? ((await hintForUser(filter, queue)) ?? emptyFilterHint(filter)) : undefined;
   return { ...itemPage({ items: [] }, offset, false), matching, ...(hint !== undefined && { hint }) };
 }

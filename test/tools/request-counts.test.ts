@@ -137,7 +137,7 @@ describe.each(services)('requests to $name', (service) => {
 });
 
 describe('query_queue_items at a service that counts', () => {
-  it('finds nothing by this client, by a field or past the end with 4, 5 and 3 requests, and lists no judgements', async () => {
+  it('finds nothing by this client, by a field or past the end with 4, 5 and 2 requests, and lists no judgements', async () => {
     const [service] = services;
     const { queue_id, ids } = await createQueue(service!, bulkCalls(50));
     const asUser = await connect(service!);
@@ -146,7 +146,15 @@ describe('query_queue_items at a service that counts', () => {
     const { call, count } = await connectCounted(service!.url, service!.environmentOf('ada'), (path) =>
       path === '/feedback/query' ? 'refuse' : 'pass',
     );
-    const pages = [{ filter: { judged_by: 'me' } }, { filter: { field: 'helpful', value: false } }, { offset: 50 }];
+    const byDisagreement = { sort_by: [{ field: 'disagreement', direction: 'desc' }] };
+    const pages = [
+      { filter: { judged_by: 'me' } },
+      { filter: { field: 'helpful', value: false } },
+      { offset: 50 },
+      { offset: 50, filter: { judged_by: 'ada' } },
+      { offset: 50, ...byDisagreement },
+      { offset: 50, filter: { field: 'helpful', value: false } },
+    ];
     const found = [];
     for (const page of pages) {
       const { items: none, hint, matching } = await call('query_queue_items', { queue_id, ...page });
@@ -157,7 +165,10 @@ describe('query_queue_items at a service that counts', () => {
     expect(found).toEqual([
       { none: [], hint: underName, matching: 0, requests: 4 },
       { none: [], hint: whoJudged, matching: 0, requests: 5 },
-      { none: [], hint: undefined, matching: 50, requests: 3 },
+      { none: [], hint: undefined, matching: 50, requests: 2 },
+      { none: [], hint: undefined, matching: 1, requests: 2 },
+      { none: [], hint: undefined, matching: 50, requests: 2 },
+      { none: [], hint: whoJudged, matching: 0, requests: 4 },
     ]);
   });
 });

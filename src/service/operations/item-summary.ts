@@ -22,6 +22,7 @@ import {
   conditionsFor,
   findsByIndex,
   type ItemSelection,
+  type QueueKey,
   type SelectedItems,
   selectItems,
   withoutIndex,
@@ -55,18 +56,32 @@ export const summarizeQueueItems: OperationHandler<'summarizeQueueItems'> = asyn
   { path, body, account, budget },
   { database },
 ) => {
-  const queue = await database.read((transaction) => findQueue(transaction, body.project_id, path.queue_id));
-  if (!queue) return { groups: [], judgements: [] };
-  await budget.reserve(summaryLimits.kinds * bytesPerRow);
   const target = { project_id: body.project_id, queue_id: path.queue_id };
+  if (!(await hasQueue(database, target))) return { groups: [], judgements: [] };
+  await budget.reserve(summaryLimits.kinds * bytesPerRow);
   const conditions = await conditionsFor(database, target, { ...body, account, budget, countsUnwanted: true });
   if (body.judgement_types?.length) return groupByJudgements(database, { path, body, budget, conditions });
   const groups = await readGroups(database, target, conditions);
   return groups.length > summaryLimits.kinds ? {} : { groups };
 };
 
+/** Counts the items of a queue that fulfil conditions; undefined where they are of too many operations. An unknown queue has none. */
+export async function countItems(
+  database: Database,
+  target: QueueKey,
+  conditions: ItemSelection,
+): Promise<number | undefined> {
+  if (!(await hasQueue(database, target))) return 0;
+  const groups = await readGroups(database, target, conditions);
+  return groups.length > summaryLimits.kinds ? undefined : groups.reduce((sum, { count }) => sum + count, 0);
+}
+
+function hasQueue(database: Database, { project_id, queue_id }: QueueKey): Promise<boolean> {
+  return database.read(async (transaction) => (await findQueue(transaction, project_id, queue_id)) !== undefined);
+}
+
 /** Counts items by operation and state. */
-function readGroups(database: Database, target: { project_id: string; queue_id: string }, conditions: ItemSelection) {
+function readGroups(database: Database, target: QueueKey, conditions: ItemSelection) {
   return database.read(async (transaction) => {
     // PostgreSQL would read the table with several processes, which takes longer than an index does with one.
     if (isPostgres(transaction))
@@ -83,7 +98,7 @@ function readGroups(database: Database, target: { project_id: string; queue_id: 
  */
 async function countGroups(
   transaction: Transaction,
-  target: { project_id: string; queue_id: string },
+  target: QueueKey,
   conditions: ItemSelection,
 ): Promise<ItemGroup[]> {
   const keyOf = ({ call_op_name, annotation_state }: Pick<ItemGroup, 'call_op_name' | 'annotation_state'>) =>

@@ -23,6 +23,7 @@ import { copiedColumns, findQueue } from '../storage/queue-rows.ts';
 import { totalOrder } from '../storage/total-order.ts';
 import { findFeedbackOf, readFeedbackByKeys } from './feedback.ts';
 import { findPageIds } from './find-page-ids.ts';
+import { countItems } from './item-summary.ts';
 import { inTransaction, type OperationHandler } from './operation.ts';
 import { requireQueueRow } from './queues.ts';
 import {
@@ -55,13 +56,22 @@ export const queryQueueItems: OperationHandler<'queryQueueItems'> = async (
       await addAssignees(transaction, items, budget);
       return { items: body.include_own_state ? await withOwnStates(transaction, items, account) : items };
     });
-  const conditions = await conditionsFor(database, queue, { ...request, page: { end, readFirstCalls } });
+  let conditions = await conditionsFor(database, queue, { ...request, page: { end, readFirstCalls } });
   let found = await findPage(conditions);
   // An item of the first may have changed meanwhile: then those that follow are searched too.
-  if (conditions.isForPage && found.items.length < body.limit!)
-    found = await findPage(await conditionsFor(database, queue, request));
+  if (conditions.isForPage && found.items.length < body.limit!) {
+    conditions = await conditionsFor(database, queue, request);
+    found = await findPage(conditions);
+  }
+  const isPastEnd = found.items.length === 0 && body.offset && body.limit !== 0;
+  const matching = isPastEnd ? await countItems(database, queue, conditions) : undefined;
   const feedback = body.include_feedback ? await readFeedbackOfItems(database, found.items, budget) : undefined;
-  return { ...found, ...(feedback && { feedback }), ...(hasExtensions(body) && { conditions_applied: true }) };
+  return {
+    ...found,
+    ...(feedback && { feedback }),
+    ...(matching !== undefined && { matching }),
+    ...(hasExtensions(body) && { conditions_applied: true }),
+  };
 };
 
 /** Returns whether a request has a condition or a sort key that the public service would ignore. */

@@ -17,7 +17,7 @@ import { type JudgementInQueue, type JudgementsOfQueue, readJudgedCalls } from '
 
 type Filter = NonNullable<BodyOf<'queryQueueItems'>['filter']>;
 
-interface QueueKey {
+export interface QueueKey {
   project_id: string;
   queue_id: string;
 }

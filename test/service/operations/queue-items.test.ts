@@ -218,7 +218,7 @@ describe('queryQueueItems', () => {
     expect(await ids({ ids: body.items.map(({ id }: { id: string }) => id) })).toBe('c3 c4');
   });
 
-  it('applies conditions on calls and judgements, and says so', async () => {
+  it('applies conditions on calls and judgements, says so, and counts what matches for a page past the end', async () => {
     const call = (id: string, seconds: number, rest: Record<string, unknown>) =>
       line(id, {
         call_started_at: '2026-01-01T00:00:00Z',
@@ -245,7 +245,12 @@ describe('queryQueueItems', () => {
       expect([status, body.conditions_applied]).toEqual([200, true]);
       return body.items.map(({ call_id }: { call_id: string }) => call_id).join(' ');
     };
-    const ids = (filter: object) => query({ filter });
+    const ids = async (filter: object) => {
+      const found = await query({ filter });
+      const { body } = await service.query('judged', { project_id: 'p/q', filter, offset: 3 });
+      expect(body).toMatchObject({ items: [], matching: found.split(' ').filter(Boolean).length });
+      return found;
+    };
     expect(await ids({ ids: ['j3', 'j1', 'nothing'] })).toBe('j1 j3');
     await load('elsewhere', [call('j1', 1, {})]);
     const elsewhere = await service.query('elsewhere', { project_id: 'p/q' });
@@ -297,6 +302,8 @@ describe('queryQueueItems', () => {
       expect(await found({ text: 'number 4', call_op_name: 'few' })).toEqual(['of-many-4']);
       expect(await found({ text: 'number 4321', call_op_name: 'few' })).toEqual([]);
       expect(await found({ text: 'number 4', unjudged_by_me: true })).toHaveLength(1111);
+      const past = { project_id: 'p/q', filter: { text: 'number 4' }, limit: 2, offset: 1111 };
+      expect((await service.query('many', past)).body).toMatchObject({ items: [], matching: 1111 });
     });
 
     it('finds the same pages whether the first items fill them or not', async () => {
@@ -500,6 +507,12 @@ describe('queryQueueItems', () => {
     expect(await ids({ limit: 0 })).toBe('');
     expect(await ids({ limit: null, offset: null })).toBe('c1 c2 c3 c4');
     expect(await ids({ limit: 2, offset: 9_007_199_254_740_991 })).toBe('');
+    const bodyOf = async (page: object, queue = 'small') =>
+      (await service.query(queue, { project_id: 'p/q', ...page })).body;
+    expect(await bodyOf({ limit: 2, offset: 4 })).toEqual({ items: [], matching: 4 });
+    expect(await bodyOf({ offset: 4 }, 'nowhere')).toEqual({ items: [], matching: 0 });
+    expect(await bodyOf({ limit: 0, offset: 4 })).toEqual({ items: [] });
+    expect(await bodyOf({ offset: 3 })).toEqual({ items: [expect.objectContaining({ call_id: 'c4' })] });
   });
 
   it('numbers positions over the whole queue in the requested order, before filters and paging', async () => {
