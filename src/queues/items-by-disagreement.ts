@@ -28,7 +28,10 @@ export async function readByDisagreement(
   given: ItemsFilter,
   { sort_by, offset, limit, ...form }: ItemQuery & { sort_by: SortKeys; offset: number; limit: number },
 ): Promise<OrderedItems> {
-  const { filter, items, judgements, whole } = await readCountedItems(queue, given, form);
+  const keys = sort_by.filter((key) => !isDisagreement(key));
+  // Positions are those in the order of the other keys.
+  const query = { ...form, ...(keys.length > 0 && { sort_by: keys }) };
+  const { filter, items, judgements, whole } = await readCountedItems(queue, given, query);
   const calls = new Set(items.map(({ call_id }) => call_id));
   const ofItems = judgements.filter(({ call_id }) => calls.has(call_id));
   const disagreements = disagreementsOf(ofItems, filter, queue);
@@ -38,17 +41,12 @@ export async function readByDisagreement(
     .filter(({ call_id }) => differs(call_id))
     .flatMap(({ call_id, named = [] }) => named.map((item) => ({ ...item, value: disagreements.get(call_id) ?? 0 })));
   const values = new Map(disputed.map(({ call_id, value }) => [call_id, value]));
-  const keys = sort_by.filter((key) => !isDisagreement(key));
   const parts: Parts = {
     disputed,
     sort: (some) => sortItems(some, [...sort_by, ...queueOrder], values),
     undisputed: {
       count: countItems(items) - disputed.length,
-      query: {
-        ...form,
-        filter: { ...wholeFilter(filter, queue), disagreement: false },
-        ...(keys.length > 0 && { sort_by: keys }),
-      },
+      query: { ...query, filter: { ...wholeFilter(filter, queue), disagreement: false } },
     },
   };
   const [first] = sort_by;
@@ -126,7 +124,7 @@ async function readMerged(
 async function readInOrder(
   queue: QueueAccess,
   named: readonly QueueItemName[],
-  { filter: _, sort_by: __, ...form }: ItemQuery,
+  { filter: _, ...form }: ItemQuery,
 ): Promise<ItemsWithFeedback> {
   const { items, feedback } = await readItemsBy('id', idsOf(named), queue, form);
   const byId = new Map(items.map((item) => [item.id, item]));

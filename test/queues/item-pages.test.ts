@@ -1,6 +1,7 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import type { ServiceClient } from '../../src/client/service-client.ts';
+import type { QueueItem } from '../../src/contract/queue-items.ts';
 import { createClient } from '../../src/library.ts';
 import { readItemPage } from '../../src/queues/item-pages.ts';
 import { itemsFilter } from '../../src/queues/items-filter.ts';
@@ -26,23 +27,26 @@ function clientOf(appliesConditions: boolean): ServiceClient {
 
 const clients = [clientOf(true), clientOf(false)];
 
-/** Returns the calls of the items that match, as each client finds them page by page, or the message of its error. */
+/** Returns the calls of the items that match with their positions, as each client finds them page by page, or the message of its error. */
 function foundBy(id: string, filter: object, sort_by: { field: string; direction: 'asc' | 'desc' }[]) {
   return Promise.all(
     clients.map(async (client) => {
       client.facts.userId = 'ada';
       const queue = { id, project: projectId, service: client, clientName: 'claude', maxResultChars: 40_000 };
-      const request = { filter: itemsFilter.parse(filter), sort_by, limit: 4 };
+      // A service that cannot sort by latency has other positions.
+      const include_position = sort_by.every(({ field }) => field !== 'latency');
+      const request = { filter: itemsFilter.parse(filter), sort_by, limit: 4, include_position };
       const calls: string[] = [];
+      const named = (items: QueueItem[]) => items.map((item) => `${item.call_id} ${item.position_in_queue}`);
       try {
         for (let hasMore = true; hasMore; ) {
           const page = await readItemPage({ ...request, offset: calls.length }, queue);
-          calls.push(...page.items.map(({ call_id }) => call_id));
+          calls.push(...named(page.items));
           hasMore = page.hasMore;
         }
         if (sort_by.some(({ field }) => field === 'disagreement')) return calls;
-        const { items } = await matchingItems(queue, request.filter, { sort_by });
-        expect(items.map(({ call_id }) => call_id)).toEqual(calls);
+        const { items } = await matchingItems(queue, request.filter, { sort_by, include_position });
+        expect(named(items)).toEqual(calls);
         return calls;
       } catch (error) {
         return (error as Error).message;
@@ -111,7 +115,7 @@ describe('readItemPage', () => {
     expect(clients.map(({ facts }) => facts.appliesItemConditions)).toEqual([true, false]);
   });
 
-  it('begins or ends with the items on which annotators differ most', async () => {
+  it('begins or ends with the items on which annotators differ most, with positions in the order of the other keys', async () => {
     const queue_id = await service.createQueue({ calls: callIds.slice(0, 6) });
     const judge = async (call: string, field: string, value: unknown, who: string, creator?: string) => {
       const weave_ref = `weave:///${projectId}/call/${call}`;
@@ -127,11 +131,11 @@ describe('readItemPage', () => {
     await judge('call-3', 'quality', true, 'ada');
     await judge('call-3', 'quality', false, 'ada', 'claude');
     for (const [filter, direction, expected] of [
-      [{}, 'desc', ['call-3', 'call-2', 'call-5', 'call-1', 'call-4', 'call-0']],
-      [{}, 'asc', ['call-4', 'call-0', 'call-1', 'call-5', 'call-3', 'call-2']],
+      [{}, 'desc', ['call-3 3', 'call-2 4', 'call-5 1', 'call-1 5', 'call-4 2', 'call-0 6']],
+      [{}, 'asc', ['call-4 2', 'call-0 6', 'call-1 5', 'call-5 1', 'call-3 3', 'call-2 4']],
       // That of others about a field that bob has not judged does not count.
-      [{ judged_by: 'bob' }, 'desc', ['call-2', 'call-5', 'call-1', 'call-4', 'call-3']],
-      [{ field: 'quality' }, 'desc', ['call-3']],
+      [{ judged_by: 'bob' }, 'desc', ['call-2 4', 'call-5 1', 'call-1 5', 'call-4 2', 'call-3 3']],
+      [{ field: 'quality' }, 'desc', ['call-3 3']],
     ] as const) {
       const keys = [
         { field: 'disagreement', direction },
@@ -148,8 +152,8 @@ describe('readItemPage', () => {
       await service.post('/feedback/create', { ...body, weave_ref: `weave:///${projectId}/call/call-0` }, 'bob');
     }
     const sort_by: [] = [];
-    expect(await foundBy(queue_id, { judged_by: 'Bob (GPT)' }, sort_by)).toEqual([['call-0'], ['call-0']]);
-    expect(await foundBy(queue_id, { judged_by: 'bob*' }, sort_by)).toEqual([['call-0'], ['call-0']]);
+    expect(await foundBy(queue_id, { judged_by: 'Bob (GPT)' }, sort_by)).toEqual([['call-0 1'], ['call-0 1']]);
+    expect(await foundBy(queue_id, { judged_by: 'bob*' }, sort_by)).toEqual([['call-0 1'], ['call-0 1']]);
     const message = `"bob" names 2 annotators of queue ${queue_id}: bob (claude), bob (gpt).`;
     expect(await foundBy(queue_id, { judged_by: 'bob' }, sort_by)).toEqual([message, message]);
   });
