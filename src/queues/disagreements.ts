@@ -5,7 +5,7 @@ import { countEach } from '../core/statistics/count-each.ts';
 import { rounded } from '../core/statistics/rounded.ts';
 import { valuesByAnnotator } from './given-feedback.ts';
 import type { Judgement } from './judgements.ts';
-import { isFreeText, type QueueField } from './queue-fields.ts';
+import { freeTextsAmong, type QueueField } from './queue-fields.ts';
 import { eachItem, type JudgedItem } from './queue-summary.ts';
 
 /** A field of an item to which annotators gave different values. */
@@ -21,28 +21,30 @@ export const disagreement = z.object({
 });
 export type Disagreement = z.output<typeof disagreement>;
 
-/** Disagreements, the worst first, and the number of those that gold settles, which are not among them. */
+/** Disagreements, the worst first, and the numbers of those that gold settles and of those in free text, which are not among them. */
 export interface Disagreements {
   open: Disagreement[];
   settled: number;
+  inTexts: number;
 }
 
 /**
  * Finds the fields of items on which annotators differ, the worst first: numbers by their distance as a share of the range that
- * the field's values have, anything else by the share of the pairs of annotators who differ. Fields for any text are left out.
+ * the field's values have, anything else by the share of the pairs of annotators who differ. Fields for any text are only counted.
  */
 export function findDisagreements(
   judged: readonly JudgedItem[],
   gold: readonly Judgement[],
   fields: readonly QueueField[],
 ): Disagreements {
-  const texts = new Set(fields.filter(isFreeText).map(({ name }) => name));
+  const texts = freeTextsAmong(fields);
   const settledPlaces = new Set(gold.map(placeOf));
-  const compared = judged.filter(({ judgement }) => !texts.has(judgement.field));
-  const judgedByField = groupBy(compared, ({ judgement }) => judgement.field);
-  const found = [...judgedByField.values()].flatMap(disagreementsInField);
+  const judgedByField = groupBy(judged, ({ judgement }) => judgement.field);
+  const all = [...judgedByField.values()].flatMap(disagreementsInField);
+  const found = all.filter(({ shown }) => !texts.has(shown.field));
   const open = found.filter(({ place }) => !settledPlaces.has(place)).sort((a, b) => b.shown.share - a.shown.share);
-  return { open: open.map(({ shown }) => shown), settled: found.length - open.length };
+  const inTexts = all.length - found.length;
+  return { open: open.map(({ shown }) => shown), settled: found.length - open.length, inTexts };
 }
 
 function placeOf({ call_id, field }: Judgement): string {
@@ -58,7 +60,7 @@ function disagreementsInField(judged: readonly JudgedItem[]): Found[] {
   const numbers = judged.map(({ judgement }) => judgement.value).filter((value) => typeof value === 'number');
   const range = numbers.length === judged.length ? rangeOf(numbers) : undefined;
   const byPlace = groupBy(judged, ({ judgement }) => placeOf(judgement));
-  return [...byPlace].flatMap(([place, given]) => {
+  const found = [...byPlace].flatMap(([place, given]) => {
     const judgements = given.map(({ judgement }) => judgement);
     const uses = countEach(judgements.map(({ value }) => canonicalJson(value)));
     const [first] = given;
@@ -69,11 +71,13 @@ function disagreementsInField(judged: readonly JudgedItem[]): Found[] {
     const { item, judgement } = first;
     const figures = { distance: rounded(distance, 6), share: rounded(share, 3) };
     const { field } = judgement;
-    return eachItem(item).map(({ id, call_id }) => ({
+    return eachItem(item).map(({ id, call_id, place: inQueue }) => ({
       shown: { item_id: id, call_id, field, values, ...figures },
       place,
+      inQueue,
     }));
   });
+  return found.sort((a, b) => a.inQueue - b.inQueue);
 }
 
 /** Returns the difference of the largest and the smallest number. */

@@ -9,6 +9,7 @@ import { rangeOf, shareOfPairs } from './disagreements.ts';
 import { type ItemsFilter, isByNamed } from './items-filter.ts';
 import { byCall, type Judgement, latestJudgements } from './judgements.ts';
 import type { QueueAccess } from './queue-access.ts';
+import { freeTextsAmong, type QueueField } from './queue-fields.ts';
 
 /** The order of items in their queue. */
 export const queueOrder: readonly SortKey[] = [
@@ -43,21 +44,25 @@ export function sortItems(
 /**
  * Returns how far annotators differ about calls, from 0 to 1, by call: in the field in which they differ most, of those that the
  * annotator of the filter has judged, or in the field of the filter. In a field of numbers it is the largest difference, as a share of
- * the largest in the queue; in others, the share of the pairs of annotators that differ.
+ * the range of its values; in others, the share of the pairs of annotators that differ. In free text, where any two differ, it is less
+ * than in all other fields.
  */
 export function disagreementsOf(
   judgements: readonly Judgement[],
   filter: ItemsFilter,
   queue: QueueAccess,
+  fields: readonly QueueField[],
 ): Map<string, number> {
   const latest = latestJudgements(judgements).filter(({ field }) => field === (filter.field ?? field));
   const isNamed = isByNamed(filter, queue);
+  const texts = freeTextsAmong(fields);
   const ranges = new Map<string, number>();
   for (const [field, given] of groupBy(latest, ({ field }) => field)) ranges.set(field, rangeOfValues(given));
   const found = new Map<string, number>();
   for (const [callId, ofCall] of byCall(latest)) {
     const shares = [...groupBy(ofCall, ({ field }) => field)].map(([field, given]) => {
       if (!given.some(isNamed)) return 0;
+      if (texts.has(field)) return shareOfDifferingPairs(given) > 0 ? Number.MIN_VALUE : 0;
       const range = ranges.get(field)!;
       return Number.isNaN(range) ? shareOfDifferingPairs(given) : rangeOfValues(given) / (range || 1);
     });

@@ -4,6 +4,7 @@ import { disagreementsOf, queueOrder, sortItems } from './item-order.ts';
 import { type ItemsFilter, judgementCondition, wholeFilter } from './items-filter.ts';
 import { type OrderedItems, partOf } from './matching-items.ts';
 import type { QueueAccess } from './queue-access.ts';
+import { readQueueFields } from './queue-fields.ts';
 import { countItems } from './queue-summary.ts';
 import { type ItemQuery, type ItemsWithFeedback, readAllItems, readItems, readItemsBy } from './read-items.ts';
 
@@ -34,7 +35,8 @@ export async function readByDisagreement(
   const { filter, items, judgements, whole } = await readCountedItems(queue, given, query);
   const calls = new Set(items.map(({ call_id }) => call_id));
   const ofItems = judgements.filter(({ call_id }) => calls.has(call_id));
-  const disagreements = disagreementsOf(ofItems, filter, queue);
+  const fields = await readQueueFields(queue.id, queue.project, queue.service);
+  const disagreements = disagreementsOf(ofItems, filter, queue, fields);
   if (whole) return partOf(whole, sortItems(whole.items, sort_by, disagreements), offset);
   const differs = await judgementCondition({ ...filter, disagreement: true }, judgements, queue);
   const disputed = items

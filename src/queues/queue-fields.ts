@@ -236,6 +236,11 @@ export function isFreeText({ schema }: QueueField): boolean {
   return schema.type === 'string' && schema.enum === undefined;
 }
 
+/** Returns the names of the fields that take any text. */
+export function freeTextsAmong(fields: readonly QueueField[]): Set<string> {
+  return new Set(fields.filter(isFreeText).map(({ name }) => name));
+}
+
 /** Returns the names of the fields that need a value and are not among those that have been judged. */
 export function unjudgedFields(fields: readonly QueueField[], judged: ReadonlySet<string>): string[] {
   return fields.filter((field) => !isFreeText(field) && !judged.has(field.name)).map(({ name }) => name);

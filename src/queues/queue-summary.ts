@@ -84,13 +84,16 @@ export const agreementOfAll = z.object({
 export type AgreementOfAll = z.output<typeof agreementOfAll>;
 
 /** The members of an item that a summary needs, or of `count` items that share an operation, a state and all judgements. */
-export type SummarizedItem = NamedItem &
-  Pick<QueueItem, 'call_op_name' | 'annotation_state'> & {
-    count?: number;
-    /** The items by name, if annotators differ on them, each with its place among all such items in the order of the queue. */
-    named?: readonly (NamedItem & { place: number })[] | undefined;
-  };
-type NamedItem = Pick<QueueItem, 'id' | 'call_id'>;
+export type SummarizedItem = Pick<QueueItem, 'id' | 'call_id' | 'call_op_name' | 'annotation_state'> & {
+  count?: number;
+  /** The items by name, if annotators differ on them. */
+  named?: readonly NamedItem[] | undefined;
+};
+
+/** An item, with its place in the order of the queue among all on which annotators differ. */
+interface NamedItem extends Pick<QueueItem, 'id' | 'call_id'> {
+  place: number;
+}
 
 /** Counts items. */
 export function countItems(items: readonly SummarizedItem[]): number {
@@ -99,7 +102,7 @@ export function countItems(items: readonly SummarizedItem[]): number {
 
 /** Returns each of the items that are alike: by name if it has one, else by that of all. */
 export function eachItem(item: SummarizedItem): readonly NamedItem[] {
-  return item.named ?? repeated(item, item);
+  return item.named ?? repeated(item, { ...item, place: 0 });
 }
 
 /** An item, or one judgement of it. */
@@ -276,6 +279,8 @@ function count(entries: readonly Entry[], unit: Unit): number {
 
 /** What is known of annotators beside their judgements. */
 export interface AnnotatorProgress {
+  /** All judgements of the items, with which those that count are compared. */
+  all: readonly JudgedItem[];
   /** Today's date in UTC. */
   today: string;
   /** Seconds that each annotator takes for an item. */
@@ -288,12 +293,12 @@ const unknown = '-';
 function annotatorTable(
   judged: readonly JudgedItem[],
   part: SummaryPart,
-  { today, seconds }: AnnotatorProgress,
+  { all, today, seconds }: AnnotatorProgress,
 ): SummaryTable[] {
-  const annotatorsOfPlaces = countEach(judged.map(placeOf));
+  const annotatorsOfPlaces = countEach(all.map(placeOf));
   const firstValues = new Map<string, string>();
   const disputedPlaces = new Set<string>();
-  for (const entry of judged) {
+  for (const entry of all) {
     const [place, value] = [placeOf(entry), canonicalJson(entry.judgement.value)];
     const first = firstValues.get(place) ?? value;
     firstValues.set(place, first);
@@ -403,7 +408,7 @@ export function compareAnnotators(
 interface AnnotatorPair {
   annotators: [string, string];
   /** The items that both judged, with their values as text. */
-  shared: { id: string; classes: ClassPair }[];
+  shared: (NamedItem & { classes: ClassPair })[];
   /** The values of these texts. */
   values: Map<string, unknown>;
 }
@@ -432,7 +437,7 @@ function comparedAnnotators(entries: readonly Entry[], areNamed: boolean): Compa
         .filter(([item]) => other.has(item))
         .flatMap(([item, own]) => {
           const pair = [own, other.get(item)!] as const;
-          return eachItem(item).map(({ id }) => ({ id, classes: pair }));
+          return eachItem(item).map((each) => ({ ...each, classes: pair }));
         });
       return { annotators: [String(first), String(second)], shared, values };
     }),
@@ -483,7 +488,10 @@ function agreementOf(field: string, { annotators, shared, values }: AnnotatorPai
   const { classes, ...figures } = agreementFigures(pairs, maxColumns, 'both used one and the same value only');
   const numbers = pairs.map((pair) => pair.map((name) => values.get(name)) as [number, number]);
   const weighted = values.size > 2 && numbers.flat().every(isNumber) ? weightedFigures(numbers) : {};
-  const differing = shared.filter(({ classes: [first, second] }) => first !== second).map(({ id }) => id);
+  const differing = shared
+    .filter(({ classes: [first, second] }) => first !== second)
+    .sort((a, b) => a.place - b.place)
+    .map(({ id }) => id);
   return {
     field,
     annotators,

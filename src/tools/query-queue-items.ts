@@ -107,7 +107,7 @@ Example: {"queue_id":"support-triage","filter":{"annotation_states":["unstarted"
     const page = await readItemPage({ ...args, include_feedback: include_judgements }, queue);
     const { feedback, hasMore, as_of, matching, itemsRead } = page;
     const items = page.items.map(withReadableTimes);
-    if (items.length === 0 && args.limit > 0) return emptyPage(args, queue, matching);
+    if (items.length === 0 && !hasMore) return emptyPage(args, queue, matching);
     const addCalls = include_call ? withCallValues : args.filter?.has_error ? withExceptions : undefined;
     const withValues = addCalls ? await addCalls(items, project, max_value_chars, context) : items;
     const given = include_judgements ? givenFeedback(feedback, page.filter, queue) : undefined;

@@ -133,7 +133,11 @@ Example: {"queue_id":"support-triage","by":["operation","state"]}`,
     const counted = judged.filter(({ judgement }) => hasValue(judgement, filter));
     await context.service.pause();
     const today = context.service.facts.timeBefore(Date.now()).slice(0, 10);
-    const tables = summaryTables(by, items, counted, { limit, offset }, { today, seconds: read.seconds });
+    const ofItems = judgements.filter(
+      ({ call_id, annotator }) => isByAnnotator && calls.has(call_id) && (named?.has(annotator) ?? true),
+    );
+    const all = judgedItems(items, latestJudgements(ofItems));
+    const tables = summaryTables(by, items, counted, { limit, offset }, { all, today, seconds: read.seconds });
     await context.service.pause();
     const disputes =
       disagreements === undefined
@@ -221,7 +225,7 @@ function comparison(
     (sum, { disagreements = 0, disagreement_ids = [] }) => sum + disagreements - disagreement_ids.length,
     0,
   );
-  const { open = [], settled = 0 } = disputes ?? {};
+  const { open = [], settled = 0, inTexts = 0 } = disputes ?? {};
   const end = part.offset + listed;
   const shown = open.slice(part.offset, end);
   const restOf = open.length > end ? `next: offset ${end}` : `before offset ${part.offset}`;
@@ -242,6 +246,7 @@ function comparison(
       ? [`${open.length - shown.length} of ${pluralize(open.length, 'disagreement')} (${restOf})`]
       : []),
     ...(settled > 0 ? [`${pluralize(settled, 'disagreement')} that gold settles`] : []),
+    ...(inTexts > 0 ? [`${pluralize(inTexts, 'disagreement')} in free text`] : []),
     ...(unlisted > 0 && !disputes ? [`ids of ${pluralize(unlisted, 'disagreement')} (raise limit)`] : []),
     ...(fields.length > 0 ? [`${pluralize(fields.length, 'field')} (pass filter.field): ${named}`] : []),
   ].join('; ');

@@ -68,10 +68,11 @@ describe('findDisagreements', () => {
         },
       ],
       settled: 0,
+      inTexts: 0,
     });
   });
 
-  it('leaves out what gold settles, and fields for any text', () => {
+  it('only counts what gold settles, and fields for any text', () => {
     const judgements = [
       ...['x', 'y'].map((value, place) => judge(`a${place}`, 'one', 'comment', value)),
       ...['x', 'y'].map((value, place) => judge(`a${place}`, 'one', 'topic', value)),
@@ -81,8 +82,8 @@ describe('findDisagreements', () => {
       { name: 'comment', reference: '', schema: { type: 'string' } },
       { name: 'topic', reference: '', schema: { type: 'string', enum: ['x', 'y'] } },
     ];
-    const { open, settled } = findDisagreements(judgedItemsOf(judgements), [judge('', 'two', 'topic', 'x')], fields);
+    const { open, ...counts } = findDisagreements(judgedItemsOf(judgements), [judge('', 'two', 'topic', 'x')], fields);
     expect(open.map(({ item_id, field }) => [item_id, field])).toEqual([['item of one', 'topic']]);
-    expect(settled).toBe(1);
+    expect(counts).toEqual({ settled: 1, inTexts: 1 });
   });
 });

@@ -145,6 +145,28 @@ describe('readItemPage', () => {
     }
   });
 
+  it('puts items on which annotators differ in free text alone after all others on which they differ', async () => {
+    const fields = Object.entries({ tone: 'integer', remark: 'string' }).map(([name, type]) =>
+      service.createObject(name, { _class_name: 'AnnotationSpec', name, field_schema: { type } }),
+    );
+    const queue_id = await service.createQueue({ calls: callIds.slice(0, 4), scorer_refs: await Promise.all(fields) });
+    const given = [
+      ['call-0', 'tone', 1, 1],
+      ['call-1', 'remark', 'Kind.', 'Rude.'],
+      ['call-2', 'tone', 4, 5],
+      ['call-3', 'tone', 1, 5],
+      ['call-3', 'remark', 'Kind.', 'Rude.'],
+    ] as const;
+    for (const [call, field, ...values] of given)
+      for (const [place, value] of values.entries()) {
+        const weave_ref = `weave:///${projectId}/call/${call}`;
+        const body = { weave_ref, feedback_type: `heddle.judgement.${field}`, payload: { value }, queue_id };
+        await service.post('/feedback/create', body, ['ada', 'bob'][place]);
+      }
+    const ordered = ['call-3 4', 'call-2 3', 'call-1 2', 'call-0 1'];
+    expect(await foundBy(queue_id, {}, [{ field: 'disagreement', direction: 'desc' }])).toEqual([ordered, ordered]);
+  });
+
   it('asks for one of several annotators of an account', async () => {
     const queue_id = await service.createQueue({ calls: ['call-0'] });
     for (const creator of ['claude', 'gpt']) {

@@ -39,7 +39,10 @@ const summaryTables = (
   items: SummarizedItem[],
   judgements: Judgement[],
   part: SummaryPart = firstPart,
-) => tablesOfJudged(by, items, judgedItems(items, judgements), part, progress);
+) => {
+  const all = judgedItems(items, judgements);
+  return tablesOfJudged(by, items, all, part, { ...progress, all });
+};
 
 const compareAnnotators = (items: SummarizedItem[], judgements: Judgement[], part: SummaryPart = firstPart) =>
   compareJudged(judgedItems(items, judgements), part, true);

@@ -54,7 +54,7 @@ function summariesOf(id: string, filter: object) {
       const pairs = dimensions.flatMap((first) => dimensions.map((second) => [...new Set([first, second])]));
       return {
         items: countItems(items),
-        tables: pairs.map((by) => summaryTables(by, items, judged, all, { today: '2026-01-01', seconds })),
+        tables: pairs.map((by) => summaryTables(by, items, judged, all, { all: judged, today: '2026-01-01', seconds })),
         comparison: compareAnnotators(judged, all, true),
         disagreements: findDisagreements(judged, gold, [])
           .open.map((each) => JSON.stringify(each))

@@ -251,6 +251,8 @@ describe.each(services)('on $name', (service) => {
     const { queue_id } = await createQueue(service, ['call-0', 'call-1', 'call-2']);
     const items = await call('query_queue_items', { queue_id, filter: { call_op_name: 'plan' }, offset: 5 });
     expect(items).toMatchObject({ items: [], matching: 2, text: 'No items at offset 5: 2 match.' });
+    const none = await call('query_queue_items', { queue_id, limit: 0, offset: 3 });
+    expect(none).toMatchObject({ items: [], matching: 3, text: 'No items at offset 3: 3 match.' });
     const misspelt = await call('query_queue_items', { queue_id, filter: { call_op_name: 'plam' }, offset: 5 });
     expect(misspelt.error.message).toContain('has no call of the operation "plam"');
     const found = await call('query_calls', { filter: { op_name: 'chat' }, offset: 5 });

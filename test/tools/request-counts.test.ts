@@ -167,7 +167,7 @@ describe('query_queue_items at a service that counts', () => {
       { none: [], hint: whoJudged, matching: 0, requests: 5 },
       { none: [], hint: undefined, matching: 50, requests: 2 },
       { none: [], hint: undefined, matching: 1, requests: 2 },
-      { none: [], hint: undefined, matching: 50, requests: 2 },
+      { none: [], hint: undefined, matching: 50, requests: 3 },
       { none: [], hint: whoJudged, matching: 0, requests: 4 },
     ]);
   });

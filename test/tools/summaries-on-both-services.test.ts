@@ -174,7 +174,7 @@ describe.each(services)('on $name', (service) => {
       // Items that nobody has judged do not match the filter.
       expect(summary).toMatchObject({ total_judgements: 4, unjudged_items: 0 });
       expect(tables[0].rows).toEqual([
-        [nameOfAda, 3, 3, expect.any(Number), 1, 0, expect.anything()],
+        [nameOfAda, 3, 3, expect.any(Number), 2, 1, expect.anything()],
         [nameOfBob, 1, 1, expect.any(Number), 1, 0, expect.anything()],
       ]);
       // A comparison needs the other values, too.

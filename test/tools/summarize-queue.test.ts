@@ -88,6 +88,8 @@ describe('summarize_queue', async () => {
         },
       ],
     });
+    const ofAda = await call('summarize_queue', { queue_id, by: ['annotator'], filter: { judged_by: 'ada' } });
+    expect(ofAda.tables[0].rows).toEqual([['ada', 5, 4, expect.any(Number), 3, 1, '-']]);
     const byField = await call('summarize_queue', { queue_id, by: ['field'] });
     const itemOf = async (name: string): Promise<string> => (await service.item(queue_id, name)).id;
     expect(byField.tables).toEqual([
