@@ -66,7 +66,7 @@ export const summarizeQueueItems: OperationHandler<'summarizeQueueItems'> = asyn
 };
 
 /** Counts the items of a queue that fulfil conditions; undefined where they are of too many operations. An unknown queue has none. */
-export async function countItems(
+export async function countSelectedItems(
   database: Database,
   target: QueueKey,
   conditions: ItemSelection,

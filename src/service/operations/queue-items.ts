@@ -23,7 +23,7 @@ import { copiedColumns, findQueue } from '../storage/queue-rows.ts';
 import { totalOrder } from '../storage/total-order.ts';
 import { findFeedbackOf, readFeedbackByKeys } from './feedback.ts';
 import { findPageIds } from './find-page-ids.ts';
-import { countItems } from './item-summary.ts';
+import { countSelectedItems } from './item-summary.ts';
 import { inTransaction, type OperationHandler } from './operation.ts';
 import { requireQueueRow } from './queues.ts';
 import {
@@ -64,7 +64,7 @@ export const queryQueueItems: OperationHandler<'queryQueueItems'> = async (
     found = await findPage(conditions);
   }
   const isPastEnd = found.items.length === 0 && body.offset && body.limit !== 0;
-  const matching = isPastEnd ? await countItems(database, queue, conditions) : undefined;
+  const matching = isPastEnd ? await countSelectedItems(database, queue, conditions) : undefined;
   const feedback = body.include_feedback ? await readFeedbackOfItems(database, found.items, budget) : undefined;
   return {
     ...found,
