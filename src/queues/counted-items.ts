@@ -41,8 +41,10 @@ export async function readCountedItems(
   });
   if (!counted) {
     const whole = await matchingItems(queue, filter, { ...form, include_feedback: true });
-    const { items, feedback } = whole;
-    return { filter, items, judgements: judgementsOf(feedback), gold: goldOf(feedback), whole };
+    const items = whole.items.map(({ id, call_id, call_op_name, annotation_state }, place) => {
+      return { id, call_id, place, call_op_name, annotation_state };
+    });
+    return { filter, items, judgements: judgementsOf(whole.feedback), gold: goldOf(whole.feedback), whole };
   }
   const { judgements, gold } = counted;
   const matches = await judgementCondition(filter, judgements, queue);

@@ -84,13 +84,14 @@ export const agreementOfAll = z.object({
 export type AgreementOfAll = z.output<typeof agreementOfAll>;
 
 /** The members of an item that a summary needs, or of `count` items that share an operation, a state and all judgements. */
-export type SummarizedItem = Pick<QueueItem, 'id' | 'call_id' | 'call_op_name' | 'annotation_state'> & {
-  count?: number;
-  /** The items by name, if annotators differ on them. */
-  named?: readonly NamedItem[] | undefined;
-};
+export type SummarizedItem = NamedItem &
+  Pick<QueueItem, 'call_op_name' | 'annotation_state'> & {
+    count?: number;
+    /** The items by name, if annotators differ on them. */
+    named?: readonly NamedItem[] | undefined;
+  };
 
-/** An item, with its place in the order of the queue among all on which annotators differ. */
+/** An item, with its place in the order of the queue among the others that are read. Items that are alike have the place 0 together. */
 interface NamedItem extends Pick<QueueItem, 'id' | 'call_id'> {
   place: number;
 }
@@ -102,7 +103,7 @@ export function countItems(items: readonly SummarizedItem[]): number {
 
 /** Returns each of the items that are alike: by name if it has one, else by that of all. */
 export function eachItem(item: SummarizedItem): readonly NamedItem[] {
-  return item.named ?? repeated(item, { ...item, place: 0 });
+  return item.named ?? repeated(item, item);
 }
 
 /** An item, or one judgement of it. */

@@ -121,7 +121,7 @@ async function readGroups(
   );
   const items = groups.map(({ count, call_op_name, annotation_state }, group): SummarizedItem => {
     const name = `(group ${group})`;
-    return { id: name, call_id: name, call_op_name, annotation_state, count, named: named.get(group) };
+    return { id: name, call_id: name, place: 0, call_op_name, annotation_state, count, named: named.get(group) };
   });
   queue.progress?.({ done: countItems(items), unit: 'items' });
   const found: Record<'judgements' | 'gold', Judgement[]> = { judgements: [], gold: [] };
@@ -151,7 +151,7 @@ async function readItemPages(queue: QueueAccess, filter: ItemsFilter, doneBefore
     // Other members are dropped, because there can be many items.
     const fulfilling = isIgnored({ filter: conditions }, queue) ? await fulfillingItems(page, conditions, queue) : page;
     for (const { id, call_id, call_op_name, annotation_state } of fulfilling) {
-      items.set(id, { id, call_id, call_op_name, annotation_state });
+      items.set(id, { id, call_id, place: items.size, call_op_name, annotation_state });
     }
     queue.progress?.({ done: doneBefore + items.size, unit: doneBefore > 0 ? 'judgements and items' : 'items' });
   }

@@ -18,6 +18,7 @@ const judgedItemsOf = (judgements: Judgement[]) =>
     item: {
       id: `item of ${judgement.call_id}`,
       call_id: judgement.call_id,
+      place: 0,
       call_op_name: 'op',
       annotation_state: 'completed',
     },

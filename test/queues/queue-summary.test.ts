@@ -14,6 +14,7 @@ const itemsOf = (count: number, members: (index: number) => Partial<SummarizedIt
   Array.from({ length: count }, (_, index) => ({
     id: `i${index}`,
     call_id: `c${index}`,
+    place: index,
     call_op_name: 'op',
     annotation_state: 'unstarted',
     ...members(index),

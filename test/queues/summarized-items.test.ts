@@ -56,9 +56,7 @@ function summariesOf(id: string, filter: object) {
         items: countItems(items),
         tables: pairs.map((by) => summaryTables(by, items, judged, all, { all: judged, today: '2026-01-01', seconds })),
         comparison: compareAnnotators(judged, all, true),
-        disagreements: findDisagreements(judged, gold, [])
-          .open.map((each) => JSON.stringify(each))
-          .sort(),
+        disagreements: findDisagreements(judged, gold, []),
       };
     }),
   );
