@@ -1,8 +1,9 @@
 import * as z from 'zod';
 import type { ServiceClient } from '../client/service-client.ts';
 import type { RecordedCall } from '../contract/calls.ts';
+import type { StoredFeedback } from '../contract/feedback.ts';
 import { splitProjectId } from '../contract/identifiers.ts';
-import { parseReference } from '../contract/references.ts';
+import { callIdOf, parseReference } from '../contract/references.ts';
 import type { RunnableScorer } from '../contract/scorers.ts';
 import { HeddleError, invalidArgument } from '../core/errors.ts';
 import { isJsonObject, type Members, objectOrEmpty } from '../core/json/json-object.ts';
@@ -34,6 +35,7 @@ import { readJudgeScores } from '../evaluations/judge-scores.ts';
 import { readFigures, readRunResults } from '../evaluations/read-run-results.ts';
 import { usageWords } from '../evaluations/result-words.ts';
 import { learnAccount, meansCaller } from '../queues/authorship.ts';
+import { queueOrder, sortItems } from '../queues/item-order.ts';
 import { judgementsOf } from '../queues/judgements.ts';
 import { type PeoplesValue, peoplesValues } from '../queues/peoples-values.ts';
 import { guidelinesVersion, readQueueFields, renderTypes } from '../queues/queue-fields.ts';
@@ -272,12 +274,16 @@ async function readPeoplesValues(
   context: ToolContext,
 ): Promise<ExpectedValues> {
   const queue = { ...context, id: queue_id, project, byUser: true };
-  const { feedback } = await readItemsWithFeedback(queue);
+  const { items, feedback } = await readItemsWithFeedback(queue);
   const judgements = judgementsOf(feedback);
   await requireField(field, judgements, queue, 'field');
   if (meansCaller(given)) await learnAccount(judgements, queue);
   const [expected = given] = meansCaller(given) ? requireAnnotators([given], judgements, 'expected', queue) : [];
-  const { values, undecided } = peoplesValues(feedback, field, expected, queue);
+  // Calls come in the order of the queue: those of feedback that was given together follow no other.
+  const places = new Map(sortItems(items, queueOrder).map(({ call_id }, place) => [call_id, place]));
+  const placeOf = ({ weave_ref }: StoredFeedback) => places.get(callIdOf(weave_ref))!;
+  const inOrder = feedback.toSorted((a, b) => placeOf(a) - placeOf(b));
+  const { values, undecided } = peoplesValues(inOrder, field, expected, queue);
   return { values, undecided, expected };
 }
 
