@@ -118,8 +118,8 @@ const disputedItems = z.looseObject({
 });
 
 /**
- * What an annotator said in a field about the items of groups, the oldest first: `groups` has the places of the groups in their list,
- * and `values` the value for each; it is absent for judgements without a value.
+ * The judgements of an annotator in a field, the oldest first. `groups` has the place of the group of each, and `values` its value;
+ * judgements without a value are listed by themselves, without `values`.
  */
 const groupJudgements = z.looseObject({
   field: z.string(),

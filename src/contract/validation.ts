@@ -78,7 +78,7 @@ export function checkedOneByOne<Entry extends z.ZodType>(entry: Entry): z.ZodTyp
 
 /** Maximum number of values that schemas look at one by one: a fault costs far more memory than the value. */
 const maxCheckedValues = 200_000;
-/** Maximum number of values that are looked at without a copy or a fault. */
+/** Maximum number of values in JSON that fits its schema: that makes neither copies nor faults. */
 const maxFittingValues = 1_000_000;
 
 /**

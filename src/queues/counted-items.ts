@@ -11,9 +11,9 @@ import { readCounted } from './summarized-items.ts';
 interface CountedItems {
   /** The filter, with the whole names that it means. */
   filter: ItemsFilter;
-  /** One for all that are alike, where the service counts; it lists disputed ones by themselves. */
+  /** One for all that are alike, where the service counts. */
   items: SummarizedItem[];
-  /** The judgements of these items, and perhaps of others. */
+  /** The judgements of these items. */
   judgements: Judgement[];
   gold: Judgement[];
   /** All of the items with their feedback, where the service does not count. */
@@ -44,11 +44,17 @@ export async function readCountedItems(
     const items = whole.items.map(({ id, call_id, call_op_name, annotation_state }, place) => {
       return { id, call_id, place, call_op_name, annotation_state };
     });
-    return { filter, items, judgements: judgementsOf(whole.feedback), gold: goldOf(whole.feedback), whole };
+    const judgements = onItems(items, judgementsOf(whole.feedback));
+    return { filter, items, judgements, gold: goldOf(whole.feedback), whole };
   }
   const { judgements, gold } = counted;
   const matches = await judgementCondition(filter, judgements, queue);
   const items = counted.items.filter(({ call_id }) => matches(call_id));
   await requireKnownNames(filter, queue, items.length, ofQueue);
-  return { filter, items, judgements, gold };
+  return { filter, items, judgements: onItems(items, judgements), gold };
+}
+
+function onItems(items: readonly SummarizedItem[], judgements: readonly Judgement[]): Judgement[] {
+  const calls = new Set(items.map(({ call_id }) => call_id));
+  return judgements.filter(({ call_id }) => calls.has(call_id));
 }

@@ -22,8 +22,7 @@ export async function readDisputedPage(
   const query = { include_feedback: true, include_own_state };
   const { filter, items, judgements, gold, whole } = await readCountedItems(queue, given, query);
   const differs = await judgementCondition({ ...filter, disagreement: true }, judgements, queue);
-  const calls = new Set(items.map(({ call_id }) => call_id));
-  const judged = judgedItems(items, latestJudgements(judgements.filter(({ call_id }) => calls.has(call_id))));
+  const judged = judgedItems(items, latestJudgements(judgements));
   const differing = new Set(
     items
       .filter(({ call_id }) => differs(call_id))

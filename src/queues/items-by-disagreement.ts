@@ -33,10 +33,8 @@ export async function readByDisagreement(
   // Positions are those in the order of the other keys.
   const query = { ...form, ...(keys.length > 0 && { sort_by: keys }) };
   const { filter, items, judgements, whole } = await readCountedItems(queue, given, query);
-  const calls = new Set(items.map(({ call_id }) => call_id));
-  const ofItems = judgements.filter(({ call_id }) => calls.has(call_id));
   const fields = await readQueueFields(queue.id, queue.project, queue.service);
-  const disagreements = disagreementsOf(ofItems, filter, queue, fields);
+  const disagreements = disagreementsOf(judgements, filter, queue, fields);
   if (whole) return partOf(whole, sortItems(whole.items, sort_by, disagreements), offset);
   const differs = await judgementCondition({ ...filter, disagreement: true }, judgements, queue);
   const disputed = items

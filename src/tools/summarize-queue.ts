@@ -133,10 +133,10 @@ Example: {"queue_id":"support-triage","by":["operation","state"]}`,
     const counted = judged.filter(({ judgement }) => hasValue(judgement, filter));
     await context.service.pause();
     const today = context.service.facts.timeBefore(Date.now()).slice(0, 10);
-    const ofItems = judgements.filter(
-      ({ call_id, annotator }) => isByAnnotator && calls.has(call_id) && (named?.has(annotator) ?? true),
+    const compared = judgements.filter(
+      ({ call_id, annotator }) => calls.has(call_id) && (named?.has(annotator) ?? true),
     );
-    const all = judgedItems(items, latestJudgements(ofItems));
+    const all = isByAnnotator ? judgedItems(items, latestJudgements(compared)) : [];
     const tables = summaryTables(by, items, counted, { limit, offset }, { all, today, seconds: read.seconds });
     await context.service.pause();
     const disputes =

@@ -39,7 +39,7 @@ type SummaryInput = Pick<OperationInput<'summarizeQueueItems'>, 'path' | 'body' 
 export const summaryLimits = {
   /** Groups by operation and state alone. */
   kinds: 20_000,
-  /** Groups by judgements, and items in them that are named. */
+  /** Groups by judgements, and items on which annotators differ. */
   groups: 100_000,
   /** Judgements of these groups. */
   judgements: 200_000,
