@@ -22,8 +22,8 @@ const schemasOnDemand = {
 };
 
 /**
- * Takes of undici only what src/core/http/http-client.ts uses: connections, directly and through proxies. The rest of it (`fetch`,
- * WebSockets, caches, mocks) would be read before the first call, and makes Node load a copy of undici of its own.
+ * Takes of undici only what src/core/http/http-client.ts uses: connections, with and without a proxy. The rest (`fetch`, WebSockets,
+ * caches, mocks) would be loaded before the first call, together with Node's built-in copy of undici, whose `Headers` it looks up.
  * @type {import('esbuild').Plugin}
  */
 const connectionsOnly = {
@@ -55,7 +55,7 @@ const manifestInPart = {
 const dataAsText = {
   name: 'data-as-text',
   setup({ onLoad }) {
-    onLoad({ filter: /[\\/]src[\\/].+\.json$/ }, ({ path }) => {
+    onLoad({ filter: /\.json$/ }, ({ path }) => {
       if (!path.startsWith(join(root, 'src'))) return undefined;
       const text = JSON.stringify(JSON.parse(readFileSync(path, 'utf8')));
       return { contents: `export default /* @__PURE__ */ JSON.parse(${JSON.stringify(text)})` };
