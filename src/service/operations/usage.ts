@@ -11,7 +11,8 @@ import { CallTotals, firstNumber, totalledColumns } from '../../core/statistics/
 import { microsecondsOf, normalizeTimestamp, shortTimestamp } from '../../core/timestamps.ts';
 import { nextTurn } from '../../core/turns.ts';
 import type { CallsSelection, QueryAccess } from '../query/calls-plan.ts';
-import { findCallRows, findCalls } from '../query/find-calls.ts';
+import { findCallRows, findCalls, sumCalls } from '../query/find-calls.ts';
+import { type CallSums, toCallSums } from '../query/scan-calls.ts';
 import { operationOf } from '../runs/recorded-runs.ts';
 import { bytesOf, jsonColumns } from '../storage/call-rows.ts';
 import type { Database } from '../storage/database.ts';
@@ -187,23 +188,40 @@ const usageMetrics = [
   ['output_tokens', 'completion_tokens'],
   ['total_tokens', 'total_tokens'],
 ] as const;
+interface Figures {
+  count: number;
+  sum: number;
+  min: number;
+  max: number;
+}
 /** The figures of a span of time, by metric. */
-type Values = Map<string, { count: number; sum: number; min: number; max: number }>;
+type Values = Map<string, Figures>;
 
-function addValue(values: Values, metric: string, value: number): void {
+function addFigures(values: Values, metric: string, added: Figures): void {
   const known = values.get(metric);
   if (!known) {
-    values.set(metric, { count: 1, sum: value, min: value, max: value });
+    values.set(metric, { ...added });
     return;
   }
-  known.count += 1;
-  known.sum += value;
-  known.min = Math.min(known.min, value);
-  known.max = Math.max(known.max, value);
+  known.count += added.count;
+  known.sum += added.sum;
+  known.min = Math.min(known.min, added.min);
+  known.max = Math.max(known.max, added.max);
 }
 
+function addCalls(values: Values, { count, failed, timed, latency, min_latency, max_latency }: CallSums): void {
+  addFigures(values, 'call_count', { count, sum: count, min: 1, max: 1 });
+  addFigures(values, 'error_count', { count, sum: failed, min: failed < count ? 0 : 1, max: failed > 0 ? 1 : 0 });
+  if (timed > 0)
+    addFigures(values, 'latency_ms', { count: timed, sum: latency!, min: min_latency!, max: max_latency! });
+}
+
+/** A time whose first 13, 16 and 19 characters are whole hours, minutes and seconds. */
+const firstTime = '0000-01-01T00:00:00.000000Z';
+
 /**
- * Adds up calls and their usage by spans of time, each of which has a bucket, also without calls.
+ * Adds up calls and their usage by spans of time, each of which has a bucket, also without calls. As in the public service, spans begin
+ * at multiples of their length since 1970, so that the first and the last can be cut.
  * @throws Refusal 400 for times in the wrong order or too many spans, 413 for too many calls.
  */
 export const callsStats: OperationHandler<'callsStats'> = async ({ body, budget }, { database }) => {
@@ -211,33 +229,43 @@ export const callsStats: OperationHandler<'callsStats'> = async ({ body, budget 
   const seconds = granularity ?? 3600;
   const start = normalizeTimestamp(body.start)!;
   const end = normalizeTimestamp(body.end ?? new Date().toISOString())!;
-  const [first, last] = [start, end].map((time) => microsecondsOf(time) / 1e6) as [number, number];
-  const spans = Math.ceil((last - first) / seconds);
-  if (spans < 1) throw new Refusal(400, 'end must be after start');
+  const [since, before] = [start, end].map((time) => microsecondsOf(time) / 1e6) as [number, number];
+  if (before <= since) throw new Refusal(400, 'end must be after start');
+  const first = Math.floor(since / seconds) * seconds;
+  const spans = Math.ceil((before - first) / seconds);
   if (spans > maxBuckets) throw new Refusal(400, `More than ${maxBuckets} spans of time: use a larger granularity`);
   const ofModel = new Map<string, Values[]>();
   const ofCalls: Values[] = Array.from({ length: spans }, () => new Map());
   const field = { $getField: 'started_at' };
-  const $expr = { $and: [{ $gte: [field, { $literal: first }] }, { $lt: [field, { $literal: last }] }] };
+  const $expr = { $and: [{ $gte: [field, { $literal: since }] }, { $lt: [field, { $literal: before }] }] };
   const selection = { project_id, filter, query: { $expr } };
-  const columns = ['exception', 'latency', 'summary'] as const;
-  for await (const rows of findCallRows(database, selection, columns, { budget })) {
-    for (const { started_at, exception, latency, summary } of rows) {
-      const startedAt = microsecondsOf(started_at) / 1e6;
-      const span = Math.min(spans - 1, Math.max(0, Math.floor((startedAt - first) / seconds)));
-      const values = ofCalls[span]!;
-      addValue(values, 'call_count', 1);
-      addValue(values, 'error_count', exception ? 1 : 0);
-      if (latency !== null) addValue(values, 'latency_ms', latency);
-      for (const [model, usage] of usageOf(parseStoredJson(summary ?? 'null'), false)) {
-        let known = ofModel.get(model);
-        if (!known) {
-          budget.hold(spans * bytesPerCall, 'use a larger granularity');
-          known = Array.from({ length: spans }, () => new Map());
-          ofModel.set(model, known);
+  const spanAt = (beginning: string): number => {
+    const startedAt = microsecondsOf(beginning + firstTime.slice(beginning.length)) / 1e6;
+    return Math.floor((startedAt - first) / seconds);
+  };
+  if (usage_metrics?.length) {
+    for await (const rows of findCallRows(database, selection, ['exception', 'latency', 'summary'], { budget })) {
+      for (const row of rows) {
+        const span = spanAt(row.started_at);
+        addCalls(ofCalls[span]!, toCallSums(row));
+        for (const [model, usage] of usageOf(parseStoredJson(row.summary ?? 'null'), false)) {
+          let known = ofModel.get(model);
+          if (!known) {
+            budget.hold(spans * bytesPerCall, 'use a larger granularity');
+            known = Array.from({ length: spans }, () => new Map());
+            ofModel.set(model, known);
+          }
+          for (const [metric, member] of usageMetrics) {
+            const value = usage[member];
+            addFigures(known[span]!, metric, { count: 1, sum: value, min: value, max: value });
+          }
         }
-        for (const [metric, member] of usageMetrics) addValue(known[span]!, metric, usage[member]);
       }
+    }
+  } else if (call_metrics?.length) {
+    const chars = seconds % 3600 === 0 ? 13 : seconds % 60 === 0 ? 16 : 19;
+    for await (const sums of sumCalls(database, selection, chars, { budget })) {
+      for (const sum of sums) addCalls(ofCalls[spanAt(sum.started_at)]!, sum);
     }
   }
   const models = [...ofModel].sort(([a], [b]) => (a < b ? -1 : 1));
@@ -255,11 +283,13 @@ export const callsStats: OperationHandler<'callsStats'> = async ({ body, budget 
         count: values[span]!.get('total_tokens')?.count ?? 0,
       })),
     ),
-    call_buckets: ofCalls.map((values, span) => ({
-      timestamp: timeOf(span),
-      ...figures(values, call_metrics ?? [], (value) => value),
-      count: values.get('call_count')?.count ?? 0,
-    })),
+    call_buckets: call_metrics?.length
+      ? ofCalls.map((values, span) => ({
+          timestamp: timeOf(span),
+          ...figures(values, call_metrics, (value) => value),
+          count: values.get('call_count')?.count ?? 0,
+        }))
+      : [],
   };
 };
 

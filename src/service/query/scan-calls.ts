@@ -1,4 +1,11 @@
-import { type Expression, expressionBuilder, type RawBuilder, type SqlBool, sql } from 'kysely';
+import {
+  type Expression,
+  expressionBuilder,
+  type RawBuilder,
+  type SelectQueryBuilder,
+  type SqlBool,
+  sql,
+} from 'kysely';
 import type { RecordedCall } from '../../contract/calls.ts';
 import type { SortKey } from '../../contract/sort-keys.ts';
 import { inBatches, inBatchesBySize } from '../../core/in-batches.ts';
@@ -144,6 +151,30 @@ async function isExcluded(transaction: Transaction, plan: CallsPlan, range: Call
 /** Number of calls that PostgreSQL joins at once with the list of a condition; of fewer, it would look up each in the list. */
 const maxJoined = 1_000_000;
 
+/** Asks for the calls that match: for those of one range after the other, if there are ranges, else for all. */
+async function* inRanges<T>(
+  database: Database,
+  plan: CallsPlan,
+  { size, hasRanges }: { size: SearchSize; hasRanges: boolean },
+  ask: (calls: SelectQueryBuilder<Tables, 'calls', unknown>) => Promise<T>,
+): AsyncGenerator<T, void, undefined> {
+  let after: Position | undefined;
+  do {
+    await nextTurn();
+    const { found, end } = await database.read((transaction) =>
+      size.timed(async () => {
+        const end = hasRanges
+          ? await endOfRange(transaction, plan, { direction: 'asc', after }, size.calls)
+          : undefined;
+        const range = conditionOf(plan.parts, { direction: 'asc', after, upTo: end });
+        return { found: await ask(transaction.selectFrom('calls').where(range)), end };
+      }),
+    );
+    yield found;
+    after = end;
+  } while (after);
+}
+
 /** Counts the calls that match, up to a limit or somewhat more, range by range if not all conditions have an index. */
 export async function* countInRanges(
   database: Database,
@@ -153,27 +184,68 @@ export async function* countInRanges(
   const size = new SearchSize(database);
   const isJoin = plan.parts.every((part) => hasIndex(part) || part.callIds);
   if (isJoin && limit > maxJoined && !database.blocksEventLoop) size.calls = maxJoined;
-  const needsRanges = needsScan(plan);
-  let after: Position | undefined;
-  do {
-    await nextTurn();
-    const { count, end } = await database.read((transaction) =>
-      size.timed(async () => {
-        const end = needsRanges
-          ? await endOfRange(transaction, plan, { direction: 'asc', after }, size.calls)
-          : undefined;
-        const { count } = await transaction
-          .selectFrom('calls')
-          .select(({ fn }) => fn.countAll<number>().as('count'))
-          .where(conditionOf(plan.parts, { direction: 'asc', after, upTo: end }))
-          .executeTakeFirstOrThrow();
-        return { count, end };
-      }),
-    );
+  for await (const { count } of inRanges(database, plan, { size, hasRanges: needsScan(plan) }, (calls) =>
+    calls.select(({ fn }) => fn.countAll<number>().as('count')).executeTakeFirstOrThrow(),
+  )) {
     // PostgreSQL's driver returns counts as strings.
     yield Number(count);
-    after = end;
-  } while (after);
+  }
+}
+
+/** What some calls add up to. */
+export interface CallSums {
+  /** The beginning of their start, which they have in common. */
+  started_at: string;
+  count: number;
+  failed: number;
+  /** Number of those with a latency. */
+  timed: number;
+  /** Sum, least and greatest of their latencies in milliseconds, null if none has one. */
+  latency: number | null;
+  min_latency: number | null;
+  max_latency: number | null;
+}
+
+/** Returns the sums of one call. */
+export function toCallSums({ started_at, exception, latency }: SizedRow): CallSums {
+  const [failed, timed] = [exception ? 1 : 0, latency === null ? 0 : 1];
+  return { started_at, count: 1, failed, timed, latency, min_latency: latency, max_latency: latency };
+}
+
+/**
+ * Adds up the calls that match by the first characters of their start, range by range unless they are few, so that no statement takes
+ * long or returns much. Several sums can have the same beginning.
+ */
+export async function* sumInRanges(
+  database: Database,
+  plan: CallsPlan,
+  chars: number,
+): AsyncGenerator<CallSums[], void, undefined> {
+  const ranges = { size: new SearchSize(database), hasRanges: !plan.isSmall };
+  const beginning = sql<string>`substr(started_at, 1, ${sql.lit(chars)})`;
+  const failed = sql<number>`sum(case when exception <> '' then 1 else 0 end)`;
+  for await (const sums of inRanges(database, plan, ranges, (calls) =>
+    calls
+      .select(({ fn }) => [
+        beginning.as('started_at'),
+        fn.countAll<number>().as('count'),
+        failed.as('failed'),
+        fn.count<number>('latency').as('timed'),
+        fn.sum<number | null>('latency').as('latency'),
+        fn.min('latency').as('min_latency'),
+        fn.max('latency').as('max_latency'),
+      ])
+      .groupBy(beginning)
+      .execute(),
+  )) {
+    // PostgreSQL's driver returns counts as strings.
+    yield sums.map((sum) => ({
+      ...sum,
+      count: Number(sum.count),
+      failed: Number(sum.failed),
+      timed: Number(sum.timed),
+    }));
+  }
 }
 
 export type SizedRow = CallRow & { memory_bytes: number; json_bytes?: number };

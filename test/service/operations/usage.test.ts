@@ -66,6 +66,60 @@ describe('callsStats', () => {
     });
   });
 
+  it('computes the same figures of calls without their usage', async () => {
+    const call_metrics = ['latency_ms', 'error_count', 'call_count'].map((metric) => ({
+      metric,
+      aggregations: ['sum', 'min', 'max'],
+    }));
+    const body = { project_id, start: '2026-02-01T00:00:00Z', end: '2026-02-01T02:00:00Z', call_metrics };
+    expect(bodyOf(await service.post('/calls/stats', body)).call_buckets).toEqual([
+      {
+        timestamp: '2026-02-01T00:00:00',
+        sum_latency_ms: 90_000,
+        min_latency_ms: 500,
+        max_latency_ms: 2500,
+        sum_error_count: 1,
+        min_error_count: 0,
+        max_error_count: 1,
+        sum_call_count: 60,
+        min_call_count: 1,
+        max_call_count: 1,
+        count: 60,
+      },
+      {
+        timestamp: '2026-02-01T01:00:00',
+        sum_latency_ms: 0,
+        min_latency_ms: null,
+        max_latency_ms: null,
+        sum_error_count: 0,
+        min_error_count: null,
+        max_error_count: null,
+        sum_call_count: 0,
+        min_call_count: null,
+        max_call_count: null,
+        count: 0,
+      },
+    ]);
+  });
+
+  it.each([
+    ['whole hours', '00:00:00', '02:00:00', 3600, [60, 0]],
+    ['whole minutes', '00:58:00', '01:00:00', 60, [1, 1]],
+    ['whole seconds', '00:00:00', '00:06:00', 90, [2, 1, 2, 1]],
+    ['a part of an hour, which is cut', '00:00:00.500', '00:03:00.500', 120, [1, 2]],
+    ['a part of an hour and end with one', '00:03:00', '01:03:00', 3600, [57, 0]],
+  ])('counts the calls of spans that begin with %s', async (_, start, end, granularity, counts) => {
+    const body = {
+      project_id,
+      start: `2026-02-01T${start}Z`,
+      end: `2026-02-01T${end}Z`,
+      granularity,
+      call_metrics: [{ metric: 'call_count', aggregations: ['sum'] }],
+    };
+    const { call_buckets } = bodyOf(await service.post('/calls/stats', body));
+    expect(call_buckets.map(({ sum_call_count }: { sum_call_count: number }) => sum_call_count)).toEqual(counts);
+  });
+
   it('adds up only the calls with a reference in their inputs', async () => {
     const reference = 'weave:///acme/usage/object/prompt:abc';
     const call = {
@@ -77,11 +131,32 @@ describe('callsStats', () => {
     bodyOf(
       await service.post('/v2/acme/usage/calls/complete', { batch: [{ ...call, ended_at: '2026-02-02T00:00:01Z' }] }),
     );
-    const body = { project_id, start: '2026-02-01T00:00:00Z', end: '2026-02-03T00:00:00Z', granularity: 172_800 };
-    const { call_buckets } = bodyOf(
-      await service.post('/calls/stats', { ...body, filter: { input_refs: [reference] } }),
-    );
-    expect(call_buckets).toEqual([{ timestamp: '2026-02-01T00:00:00', count: 1 }]);
+    const body = {
+      project_id,
+      start: '2026-02-02T00:00:00Z',
+      end: '2026-02-03T00:00:00Z',
+      granularity: 86_400,
+      filter: { input_refs: [reference] },
+      call_metrics: [{ metric: 'call_count', aggregations: ['sum'] }],
+    };
+    const { call_buckets } = bodyOf(await service.post('/calls/stats', body));
+    expect(call_buckets).toEqual([{ timestamp: '2026-02-02T00:00:00', sum_call_count: 1, count: 1 }]);
+  });
+
+  it('has only the buckets of the metrics that are asked for, as the public service', async () => {
+    const body = { project_id, start: '2026-02-01T00:00:00Z', end: '2026-02-01T01:00:00Z' };
+    const aggregations = ['sum'];
+    const usage_metrics = [{ metric: 'total_tokens', aggregations }];
+    const call_metrics = [{ metric: 'call_count', aggregations }];
+    const ofUsage = [{ timestamp: '2026-02-01T00:00:00', model: 'model', sum_total_tokens: 900, count: 30 }];
+    const ofCalls = [{ timestamp: '2026-02-01T00:00:00', sum_call_count: 60, count: 60 }];
+    const bucketsOf = async (metrics: object) => {
+      const { usage_buckets, call_buckets } = bodyOf(await service.post('/calls/stats', { ...body, ...metrics }));
+      return { usage_buckets, call_buckets };
+    };
+    expect(await bucketsOf({})).toEqual({ usage_buckets: [], call_buckets: [] });
+    expect(await bucketsOf({ usage_metrics })).toEqual({ usage_buckets: ofUsage, call_buckets: [] });
+    expect(await bucketsOf({ call_metrics })).toEqual({ usage_buckets: [], call_buckets: ofCalls });
   });
 });
 
