@@ -62,7 +62,8 @@ export async function findPageIds(page: WantedPage, order: Order, context: Holdi
  * Finds the ids of a page among items that a list has, sorted in one statement, because each statement looks the whole list up. Of a long
  * list, the first items in the order of an index may have enough.
  */
-async function sortListed(page: WantedPage, order: Order, { transaction, maxSorted, hold }: HoldingContext) {
+async function sortListed(page: WantedPage, order: Order, context: HoldingContext) {
+  const { transaction, maxSorted, hold } = context;
   const { items, all, maxItems, offset } = page;
   const limit = Math.max(0, Math.min(page.limit, maxItems - offset));
   hold(limit);
@@ -77,8 +78,11 @@ async function sortListed(page: WantedPage, order: Order, { transaction, maxSort
     const ids = await idsOf(found);
     if (ids.length === limit) return ids;
   }
-  // SQLite would walk the index of an order, and look for each of its items in the list.
-  return idsOf(items.orderBy(sqlOf(order, withoutIndex)).limit(limit).offset(offset));
+  // A list of most items is best looked up for one item after the other in the order of an index; of others, SQLite must not do so.
+  const isLong = isOfIndex(order) && maxItems > 10 * maxSorted;
+  const isOfMost = isLong && (await countItems(all.limit(2 * maxItems), context)) < 2 * maxItems;
+  const inOrder = isOfMost ? sqlOf(order) : sqlOf(order, withoutIndex);
+  return idsOf(items.orderBy(inOrder).limit(limit).offset(offset));
 }
 
 async function findIds(

@@ -85,7 +85,8 @@ export async function conditionsFor(
   }
   if (text != null) {
     const { ids, isForPage } = await callsWithText(text, conditions, queue, request);
-    conditions.lists.push({ isWanted: true, calls: database.textsOf(JSON.stringify(ids)), count: ids.length });
+    // SQLite makes an index of the list, of a million ids in no order in 4 s, in their own order in 0.2 s.
+    conditions.lists.push({ isWanted: true, calls: database.textsOf(JSON.stringify(ids.sort())), count: ids.length });
     conditions.isForPage = isForPage;
   }
   return conditions;
