@@ -22,6 +22,33 @@ const schemasOnDemand = {
 };
 
 /**
+ * Leaves out of the MCP SDK the schemas that nothing uses, most of them of OAuth. The SDK registers all by name for `isSpecType` and
+ * `specTypeSchemas`, of which only its client reads one, and building them takes a part of what the first call waits for.
+ * @type {import('esbuild').Plugin}
+ */
+const usedSchemasOnly = {
+  name: 'used-schemas-only',
+  setup({ onLoad }) {
+    onLoad({ filter: /[\\/]@modelcontextprotocol[\\/](client|server)[\\/]dist[\\/]src-[\w-]+\.mjs$/ }, ({ path }) => {
+      const [start, end, ...more] = readFileSync(path, 'utf8').split(
+        /(?:^for \(const .+\) register\(key, .+\);\n){2}/m,
+      );
+      if (end === undefined || more.length > 0)
+        throw new Error(`${path} has changed: its schemas are not registered in two loops`);
+      return { contents: `${start}register('ImplementationSchema', ImplementationSchema);\n${end}` };
+    });
+    onLoad({ filter: /[\\/]@modelcontextprotocol[\\/]core[\\/]dist[\\/](auth|schemas)-[\w-]+\.mjs$/ }, ({ path }) => {
+      // The bundler leaves out what is not used only where it is told that making it has no effect.
+      const declaration = /^const (\w+) = (\w+\..+?);\n(?=[\na-z/])/gms;
+      const text = readFileSync(path, 'utf8');
+      const contents = text.replaceAll(declaration, 'const $1 = /* @__PURE__ */ (() => $2)();\n');
+      if (contents === text) throw new Error(`${path} has changed: its schemas are no longer found`);
+      return { contents };
+    });
+  },
+};
+
+/**
  * Takes of undici only what src/core/http/http-client.ts uses: connections, with and without a proxy. The rest (`fetch`, WebSockets,
  * caches, mocks) would be loaded before the first call, together with Node's built-in copy of undici, whose `Headers` it looks up.
  * @type {import('esbuild').Plugin}
@@ -100,7 +127,7 @@ export const bundleOptions = {
   minify: true,
   // Licences go into THIRD-PARTY-NOTICES.txt.
   legalComments: 'none',
-  plugins: [pagesPlugin, schemasOnDemand, connectionsOnly, manifestInPart, dataAsText, emojiNamesOnly],
+  plugins: [pagesPlugin, schemasOnDemand, usedSchemasOnly, connectionsOnly, manifestInPart, dataAsText, emojiNamesOnly],
   logLevel: 'warning',
   metafile: true,
 };
