@@ -78,7 +78,8 @@ async function sortListed(page: WantedPage, order: Order, context: HoldingContex
     const ids = await idsOf(found);
     if (ids.length === limit) return ids;
   }
-  // A list of most items is best looked up for one item after the other in the order of an index; of others, SQLite must not do so.
+  // If most items are in the list, it is faster to walk the index of the order and look for each of its items in the list. For a shorter
+  // list, SQLite must be kept from that.
   const isLong = isOfIndex(order) && maxItems > 10 * maxSorted;
   const isOfMost = isLong && (await countItems(all.limit(2 * maxItems), context)) < 2 * maxItems;
   const inOrder = isOfMost ? sqlOf(order) : sqlOf(order, withoutIndex);

@@ -93,9 +93,18 @@ export async function* findCallRows(
   access: QueryAccess,
 ): AsyncGenerator<SizedRow[], void, undefined> {
   const [plan] = await narrowPlan(database, planCalls(database, selection, access), 'page');
+  yield* rowsOfPlan(database, plan, columns, limit ?? Number.MAX_SAFE_INTEGER);
+}
+
+async function* rowsOfPlan(
+  database: Database,
+  plan: CallsPlan,
+  columns: readonly (keyof CallRow | 'json_bytes')[],
+  limit: number,
+): AsyncGenerator<SizedRow[], void, undefined> {
   const tested = plan.accepts ? [...smallColumns, ...jsonColumnsOf(plan.paths)] : [];
   const read = [...new Set([...placeColumns, ...columns, ...tested])];
-  const scan = { direction: 'asc', columns: read, offset: 0, limit: limit ?? Number.MAX_SAFE_INTEGER } as const;
+  const scan = { direction: 'asc', columns: read, offset: 0, limit } as const;
   yield* inOrderOfStart(database, plan, scan, async (row) => {
     await plan.budget.parse(row.memory_bytes);
     return !plan.accepts || (await comparedIfAccepted(plan, row)) ? row : undefined;
@@ -117,8 +126,8 @@ export async function* sumCalls(
     yield* sumInRanges(database, plan, chars);
     return;
   }
-  for await (const rows of findCallRows(database, selection, ['exception', 'latency'], access))
-    yield rows.map(toCallSums);
+  const rows = rowsOfPlan(database, plan, ['exception', 'latency'], Number.MAX_SAFE_INTEGER);
+  for await (const batch of rows) yield batch.map(toCallSums);
 }
 
 /** The calls of a plan to yield. */

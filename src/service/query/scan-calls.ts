@@ -151,7 +151,7 @@ async function isExcluded(transaction: Transaction, plan: CallsPlan, range: Call
 /** Number of calls that PostgreSQL joins at once with the list of a condition; of fewer, it would look up each in the list. */
 const maxJoined = 1_000_000;
 
-/** Asks for the calls that match: for those of one range after the other, if there are ranges, else for all. */
+/** Runs a query on the calls that match: range by range if there are ranges, otherwise once. */
 async function* inRanges<T>(
   database: Database,
   plan: CallsPlan,
@@ -192,7 +192,7 @@ export async function* countInRanges(
   }
 }
 
-/** What some calls add up to. */
+/** The sums of some calls. */
 export interface CallSums {
   /** The beginning of their start, which they have in common. */
   started_at: string;

@@ -103,12 +103,12 @@ describe('callsStats', () => {
   });
 
   it.each([
-    ['whole hours', '00:00:00', '02:00:00', 3600, [60, 0]],
-    ['whole minutes', '00:58:00', '01:00:00', 60, [1, 1]],
-    ['whole seconds', '00:00:00', '00:06:00', 90, [2, 1, 2, 1]],
-    ['a part of an hour, which is cut', '00:00:00.500', '00:03:00.500', 120, [1, 2]],
-    ['a part of an hour and end with one', '00:03:00', '01:03:00', 3600, [57, 0]],
-  ])('counts the calls of spans that begin with %s', async (_, start, end, granularity, counts) => {
+    ['spans of an hour', '00:00:00', '02:00:00', 3600, [60, 0]],
+    ['spans of a minute', '00:58:00', '01:00:00', 60, [1, 1]],
+    ['spans of 90 seconds', '00:00:00', '00:06:00', 90, [2, 1, 2, 1]],
+    ['spans of which the first begins before the start', '00:00:00.500', '00:03:00.500', 120, [1, 2]],
+    ['spans of which the first and the last are cut', '00:03:00', '01:03:00', 3600, [57, 0]],
+  ])('counts the calls of %s', async (_, start, end, granularity, counts) => {
     const body = {
       project_id,
       start: `2026-02-01T${start}Z`,
