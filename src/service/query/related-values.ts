@@ -8,6 +8,7 @@ import { type Tables, tables } from '../storage/database-tables.ts';
 import { type FeedbackPosition, feedbackOrder, isAfterFeedback } from '../storage/feedback-order.ts';
 import { inChunks, selectInProject } from '../storage/in-chunks.ts';
 import { totalMemoryOf } from '../storage/memory-bytes.ts';
+import { selectQueueIds } from '../storage/queue-rows.ts';
 import { ComparedRecord, feedbackPath, queuePath, type Related } from './condition.ts';
 
 /** Reads what conditions and sort keys look for beside a call: the feedback on it, and the queues that hold it. */
@@ -62,16 +63,11 @@ export function relatedValues(
   async function loadQueues(ids: readonly string[]): Promise<void> {
     const rows = await inChunks([...ids], (chunk) =>
       database.read((transaction) =>
-        selectInProject(transaction, 'queues', project_id)
-          .innerJoin('queue_items', (join) =>
-            join
-              .onRef('queue_items.project_id', '=', 'queues.project_id')
-              .onRef('queue_items.queue_id', '=', 'queues.id'),
-          )
-          .select(['queue_items.call_id', 'queue_items.queue_id'])
-          .where('queues.deleted_at', 'is', null)
-          .where('queue_items.deleted_at', 'is', null)
-          .where('queue_items.call_id', 'in', chunk)
+        selectInProject(transaction, 'queue_items', project_id)
+          .select(['call_id', 'queue_id'])
+          .where('queue_id', 'in', selectQueueIds(transaction, project_id).where('deleted_at', 'is', null))
+          .where('call_id', 'in', chunk)
+          .where('deleted_at', 'is', null)
           .execute(),
       ),
     );

@@ -67,6 +67,11 @@ export function itemLatency({ call_started_at, call_ended_at }: CallTimes): numb
   return call_ended_at ? millisecondsBetween(call_started_at, call_ended_at) : -1;
 }
 
+/** Selects the ids of a project's queues, with which an index finds the items of calls. */
+export function selectQueueIds(transaction: Transaction, project_id: string) {
+  return selectInProject(transaction, 'queues', project_id).select('id');
+}
+
 /** Copies calls to all their items, or to those that do not know yet that their call has ended, in a write transaction. */
 export async function copyToItems(
   transaction: Transaction,
@@ -81,6 +86,7 @@ export async function copyToItems(
       )
       .select(['queue_items.id', ...copiedColumns])
       .where('call_id', 'in', ids)
+      .$if(items === 'all', (all) => all.where('queue_id', 'in', selectQueueIds(transaction, project_id)))
       .$if(items === 'running', (all) => all.where('call_ended_at', 'is', null).where('ended_at', 'is not', null))
       .execute(),
   );
@@ -97,8 +103,7 @@ export async function forgetCalls(transaction: Transaction, project_id: string, 
       .updateTable('queue_items')
       .set({ failed: null })
       .where('project_id', '=', project_id)
-      // With the queues, an index finds the calls.
-      .where('queue_id', 'in', selectInProject(transaction, 'queues', project_id).select('id'))
+      .where('queue_id', 'in', selectQueueIds(transaction, project_id))
       .where('call_id', 'in', ids)
       .execute(),
   );

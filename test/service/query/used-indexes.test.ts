@@ -75,6 +75,19 @@ describe.skipIf(onPostgres)('the index that SQLite reads', () => {
     expect(steps.filter((step) => step.includes('SEARCH calls'))).not.toEqual([]);
   });
 
+  it('for the queues of calls is that of these calls', async () => {
+    const isInQueue = { $eq: [{ $getField: 'annotation_queue_items.queue_id' }, { $literal: 'queue' }] };
+    const $contains = { input: { $getField: 'inputs' }, substr: { $literal: '{}' } };
+    const body = { project_id, query: { $expr: { $or: [isInQueue, { $contains }] } } };
+    const items = [
+      { call_id: 'a', call_op_name: 'answer', call_trace_id: 'trace', call_started_at: '2026-01-01T00:00:00Z' },
+    ];
+    const steps = await stepsOf((database) => findCalls(database, body, { budget }), items);
+    const ofItems = steps.filter((step) => step.includes('queue_items'));
+    expect(ofItems.length).toBeGreaterThan(1);
+    expect(ofItems.filter((step) => !step.includes('queue_id=? AND call_id=?'))).toEqual([]);
+  });
+
   it('for threads has their turns alone', async () => {
     const input = { body: { project_id }, budget } as Parameters<typeof queryThreads>[0];
     const steps = await stepsOf(
