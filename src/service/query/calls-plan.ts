@@ -157,14 +157,17 @@ const maxTestedNames = 1000;
 const maxNameChars = 1000;
 /** Maximum number of calls of several operations that are sorted by start. */
 const maxSmall = 5000;
-/** Maximum number of calls in some queues or with some text, and of feedback of a type, that are listed before the calls are read. */
+/** Maximum number of calls with some text, and of feedback of a type, that are listed before the calls are read. */
 export const maxListed = 200_000;
+/** The same of calls in some queues to find; more are faster found one range of starts after the other. */
+const maxListedInQueues = 50_000;
 
 /** Plans of which each finds other calls; those of a page have one plan. */
 type Plans = [CallsPlan, ...CallsPlan[]];
 
 /** Replaces conditions whose calls the database would look for one by one by lists, unless these are too long. */
-export async function narrowPlan(database: Database, plan: CallsPlan, purpose: 'page' | 'count'): Promise<Plans> {
+export async function narrowPlan(database: Database, whole: CallsPlan, purpose: 'page' | 'count'): Promise<Plans> {
+  const plan = await withNames(database, whole);
   const named = plan.parts.find(({ about }) => about?.column === 'id' && about.is === 'one of');
   if (named && needsScan(plan)) {
     // With the limits of a range, an engine might search all calls that started in it instead of these.
@@ -223,19 +226,21 @@ function feedbackTypeOf({ parts, paths }: Condition): string | undefined {
 }
 
 /** Replaces a condition on the queues of calls by the ids of these calls; undefined without one, or if they are many. */
-async function withQueues(database: Database, plan: CallsPlan): Promise<CallsPlan | undefined> {
+export async function withQueues(database: Database, plan: CallsPlan): Promise<CallsPlan | undefined> {
   const { project_id, parts } = plan;
-  const part = parts.find(({ callIds }) => callIds);
-  if (!part?.callIds) return undefined;
-  const related = sql<{ call_id: string }>`${part.callIds(project_id)}`;
-  const listed = (part.copies ?? part.callIds)(project_id);
-  const next = sql`select 1 from (${listed}) as listed limit 1 offset ${sql.lit(maxListed)}`;
-  const found = await database.read(async (transaction) =>
-    (await next.execute(transaction)).rows.length > 0 ? undefined : related.execute(transaction),
-  );
-  if (!found) return undefined;
-  const ids = found.rows.map(({ call_id }) => call_id);
-  return withIds({ ...plan, parts: parts.filter((other) => other !== part) }, ids);
+  for (const part of parts) {
+    if (!part.callIds) continue;
+    const related = sql<{ call_id: string }>`${part.callIds(project_id)}`;
+    const listed = (part.copies ?? part.callIds)(project_id);
+    const next = sql`select 1 from (${listed}) as listed limit 1 offset ${sql.lit(maxListedInQueues)}`;
+    const found = await database.read(async (transaction) =>
+      (await next.execute(transaction)).rows.length > 0 ? undefined : related.execute(transaction),
+    );
+    if (!found) continue;
+    const ids = found.rows.map(({ call_id }) => call_id);
+    return withIds({ ...plan, parts: parts.filter((other) => other !== part) }, ids);
+  }
+  return undefined;
 }
 
 /** Adds the first and the last start of the calls of a large queue, so that no others are searched for them. */
@@ -299,6 +304,44 @@ function withIds(plan: CallsPlan, ids: readonly string[]): CallsPlan {
   return { ...plan, ids: [...new Set(ids)] };
 }
 
+/** Replaces tests of the name of the operation in other tests by the names that pass, which the database compares. */
+async function withNames(database: Database, plan: CallsPlan): Promise<CallsPlan> {
+  const { project_id, tests, budget } = plan;
+  if (!tests.some((test) => test.paths.includes('op_name') && !readsNameOnly(test))) return plan;
+  const names = await database.read((transaction) => namesThatPass(transaction, project_id, []));
+  if (!names) return plan;
+  let left = maxTestedNames;
+  const replaced = async (condition: Condition): Promise<Condition> => {
+    const { isExact, paths, made } = condition;
+    if (isExact || !paths.includes('op_name')) return condition;
+    if (readsNameOnly(condition)) {
+      const passed = await namesAccepted(condition, names, budget);
+      if (passed.length > left) return condition;
+      left -= passed.length;
+      return isOneOf('op_name', passed);
+    }
+    const parts: Condition[] = [];
+    for (const part of made?.of ?? []) parts.push(await replaced(part));
+    return made ? made.by(parts) : condition;
+  };
+  const results: Condition[] = [];
+  for (const test of tests) results.push(readsNameOnly(test) ? test : await replaced(test));
+  const others = plan.parts.filter((part) => !tests.some(({ parts }) => parts.includes(part)));
+  const { parts, conjuncts = [] } = allOf(results);
+  const open = conjuncts.filter(({ isExact }) => !isExact);
+  return { ...plan, ...testedBy(database, plan, open), parts: [...others, ...parts] };
+}
+
+/** Returns the names of operations that a condition on the name alone accepts. */
+async function namesAccepted(condition: Condition, names: readonly string[], budget: RequestBudget): Promise<string[]> {
+  const accepted: string[] = [];
+  for (const op_name of names) {
+    await budget.scan(op_name.length, condition.paths.length);
+    if (condition.accepts(new ComparedRecord({ op_name }))) accepted.push(op_name);
+  }
+  return accepted;
+}
+
 /**
  * Replaces tests of the name of the operation by the names that pass, which an index finds: there are few of them and many calls.
  * For a page of several operations, the order of start is better served by the index of start, unless they have few calls.
@@ -308,8 +351,7 @@ async function withOperations(database: Database, plan: CallsPlan, purpose: 'pag
   const tests = plan.parts.filter(isTest);
   if (tests.length === 0 || !isServedByOperations(plan)) return plan;
   const found = await database.read((transaction) => namesThatPass(transaction, plan.project_id, tests));
-  const onName = allOf(plan.tests.filter(readsNameOnly));
-  const passed = found?.filter((op_name) => onName.accepts(new ComparedRecord({ op_name })));
+  const passed = found && (await namesAccepted(allOf(plan.tests.filter(readsNameOnly)), found, plan.budget));
   if (passed?.length === 0) return withIds(plan, []);
   const named = isOneOf('op_name', passed ?? []).parts[0];
   if (passed === undefined || named === undefined) return plan;

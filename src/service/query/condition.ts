@@ -86,8 +86,8 @@ export interface ConditionPart {
   };
   /** The opposite in a form that an index can serve; the engines use none for `not (…)`. */
   opposite?: ConditionPart;
-  /** The two conditions of which one must hold, if it is made of them. */
-  either?: readonly [ConditionPart, ConditionPart];
+  /** The conditions of which one must hold, if it is made of several. */
+  either?: readonly ConditionPart[];
   /** Patterns of which each record that satisfies the condition fits one; absent for conditions without a text to look for. */
   patterns?: readonly TextPattern[];
   /** The field of the number that the condition compares, in whose order an index may have the records. */
@@ -121,6 +121,8 @@ export interface Condition {
   scans: number;
   /** The conditions that must all hold, if it is made of several. */
   conjuncts?: readonly Condition[];
+  /** The conditions that it is made of, and how: `by` makes it of others. */
+  made?: { of: readonly Condition[]; by: (conditions: readonly Condition[]) => Condition };
   /** The comparison that it is, if it compares one member of a JSON column. */
   comparison?: MemberComparison;
 }
@@ -190,7 +192,7 @@ export function idsIn(expression: unknown): readonly string[] {
   const compiler = new Compiler({ texts: ['id'] }, maxListedValues * 4);
   const { parts, isExact } = asCondition(compiler.operand(expression));
   const ids = isExact && parts.length === 1 ? parts[0]!.about?.values : undefined;
-  if (!ids) throw new Refusal(400, 'Can only purge by one or more ids');
+  if (!ids?.length) throw new Refusal(400, 'Can only purge by one or more ids');
   return ids;
 }
 
@@ -206,6 +208,7 @@ export function allOf(conditions: readonly Condition[]): Condition {
     parts: conditions.flatMap(({ parts }) => parts),
     isExact: conditions.every(({ isExact }) => isExact),
     conjuncts: conditions.flatMap((condition) => condition.conjuncts ?? [condition]),
+    made: { of: conditions, by: allOf },
     ...readBy(conditions),
   };
 }
@@ -215,6 +218,7 @@ export function anyOf(conditions: readonly Condition[]): Condition {
   return {
     accepts: (record) => conditions.some(({ accepts }) => accepts(record)),
     ...narrowedByAny(conditions),
+    made: { of: conditions, by: anyOf },
     ...readBy(conditions),
   };
 }
@@ -240,26 +244,49 @@ function narrowedByAny(conditions: readonly Condition[]): Narrowing {
   const patterns = conditions.map(({ parts }) => parts.find((part) => part.patterns)?.patterns);
   const isNarrow = conditions.every(({ parts, isExact }) => isExact || parts.length > 0);
   if (!isNarrow || conditions.length > maxAlternatives) return unnarrowed;
-  const condition = eb.or(conditions.map(({ parts }) => joinParts(parts)));
   const isOfOneColumn = column !== undefined && abouts.every((about) => about?.column === column);
   const about = isOfOneColumn ? { about: { column, is: 'tested' } as const } : {};
   const areTexts = patterns.every((alternatives) => alternatives !== undefined);
-  const single = conditions.flatMap(({ parts }) => (parts.length === 1 ? parts : []));
-  const either = conditions.length === 2 && single.length === 2 && { either: [single[0]!, single[1]!] as const };
+  const joined = eitherOf(
+    conditions.map(({ parts }) => (parts.length === 1 ? parts[0]! : { condition: joinParts(parts) })),
+  );
   return {
-    parts: [{ condition, ...about, ...either, ...(areTexts && { patterns: patterns.flat() }) }],
+    parts: [{ ...joined, ...about, ...(areTexts && { patterns: patterns.flat() }) }],
     isExact: conditions.every(({ isExact }) => isExact),
   };
 }
 
+/** Joins parts with OR. */
+export function eitherOf(parts: readonly ConditionPart[]): ConditionPart {
+  const [part, ...others] = parts;
+  if (!part) return { condition: sql`false` };
+  if (others.length === 0) return part;
+  const lists = parts.flatMap(({ callIds }) => callIds ?? []);
+  const callIds = (project_id: string) =>
+    sql.join(
+      lists.map((list) => list(project_id)),
+      sql` union all `,
+    );
+  const condition = eb.or(parts.map((each) => each.condition));
+  return { condition, either: parts, ...(lists.length === parts.length && { callIds }) };
+}
+
 /** Returns the condition that holds where another one does not. */
-export function oppositeOf({ accepts, parts, isExact, paths, scans }: Condition): Condition {
+export function oppositeOf(condition: Condition): Condition {
+  const { accepts, parts, isExact, paths, scans } = condition;
   const [part, ...others] = parts;
   // A comparison with null is null, and so would be its opposite.
   const isFalse = sql<SqlBool>`not coalesce(${joinParts(parts)}, false)`;
   const only = others.length === 0 ? part : undefined;
   const opposite = only?.opposite ?? { condition: isFalse, ...(only && { opposite: only }) };
-  return { accepts: (record) => !accepts(record), parts: isExact ? [opposite] : [], isExact, paths, scans };
+  return {
+    accepts: (record) => !accepts(record),
+    parts: isExact ? [opposite] : [],
+    isExact,
+    made: { of: [condition], by: ([other]) => oppositeOf(other!) },
+    paths,
+    scans,
+  };
 }
 
 /** A condition that reads columns only, which are short. */
@@ -622,8 +649,9 @@ class Compiler {
 }
 
 function equality(column: string, values: readonly unknown[]): Narrowing {
-  if (values.length === 0 || values.length > maxListedValues || !values.every(isStorable)) return unnarrowed;
+  if (values.length > maxListedValues || !values.every(isStorable)) return unnarrowed;
   const [value, ...others] = values;
+  if (value === undefined) return exactly({ condition: sql`false`, about: { column, is: 'one of', values: [] } });
   if (others.length > 0)
     return exactly({ condition: eb(column, 'in', values), about: { column, is: 'one of', values } });
   return exactly({ condition: eb(column, '=', value!), about: { column, is: 'equal', values } });
@@ -649,7 +677,9 @@ function isInQueue(queueIds: readonly unknown[]): Condition {
     ${items} ${project_id} and call_started_at >= ${since}`;
   const accepts = (record: ComparedRecord): boolean =>
     [record.valueAt(queuePath)].flat().some((id) => ids.includes(id as string));
-  return { accepts, ...exactly({ condition, callIds, ...(ids.length === 1 && { copies }) }), ...readsNothing };
+  const either = ids.length > 1 && { either: ids.map((id) => isInQueue([id]).parts[0]!) };
+  const part: ConditionPart = { condition, callIds, ...(ids.length === 1 && { copies }), ...either };
+  return { accepts, ...exactly(part), paths: [queuePath], scans: 0 };
 }
 
 /** Narrows calls to those with feedback of a type; `*` stands for any. */

@@ -24,8 +24,17 @@ import {
   planCalls,
   type QueryAccess,
   timeColumns,
+  withQueues,
 } from './calls-plan.ts';
-import { ComparedRecord, type ConditionPart, feedbackPath, isOneOf, joinParts, queuePath } from './condition.ts';
+import {
+  ComparedRecord,
+  type ConditionPart,
+  eitherOf,
+  feedbackPath,
+  isOneOf,
+  joinParts,
+  queuePath,
+} from './condition.ts';
 import {
   kindsIn,
   latencyField,
@@ -428,30 +437,42 @@ export async function countFoundCalls(
 }
 
 /** Maximum number of conditions for which others are counted instead: each doubles the number of statements. */
-const maxReplaced = 3;
+const maxReplaced = 4;
+
+const isQuick = (part: ConditionPart): boolean => hasIndex(part) || part.copies !== undefined;
+const isCountable = (part: ConditionPart): boolean => isQuick(part) || part.either?.every(isCountable) === true;
+const isReplaceable = (part: ConditionPart): boolean =>
+  !isQuick(part) && (isCountable(part) || (part.opposite !== undefined && isCountable(part.opposite)));
+
+/** Returns the number of conditions that a condition is made of. */
+const sizeOf = ({ either, opposite }: ConditionPart): number =>
+  either ? either.reduce((sum, part) => sum + sizeOf(part), 0) : opposite?.either ? sizeOf(opposite) : 1;
 
 /**
  * Counts the calls of a plan. Calls that have not failed, or that are not in some traces or a queue, would be read one by one; an index finds
- * the others, which are subtracted from all. Those that satisfy one of two conditions are counted by each, without those of both.
+ * the others, which are subtracted from all. Those that satisfy one of several conditions are counted by each, without those of both.
  */
 async function countQuickly(database: Database, plan: CallsPlan, limit: number): Promise<number> {
-  const isQuick = (part: ConditionPart): boolean => hasIndex(part) || part.copies !== undefined;
-  // Calls in two queues would be looked up one by one.
-  const isEitherQuick = ({ either }: ConditionPart) => either?.every(isQuick) && either.some(hasIndex);
-  const isReplaceable = (part: ConditionPart) => isEitherQuick(part) || (part.opposite && isQuick(part.opposite));
-  const slow = plan.parts.filter((part) => !isQuick(part) && isReplaceable(part));
+  const slow = plan.parts.filter(isReplaceable);
   const [first] = slow;
   const isAsFast =
     plan.accepts !== undefined ||
     plan.ids !== undefined ||
     limit < Number.MAX_SAFE_INTEGER ||
-    slow.length > maxReplaced;
+    slow.reduce((sum, part) => sum + sizeOf(part), 0) > maxReplaced;
   if (!first || isAsFast) return countPlanned(database, plan, limit);
   const others = plan.parts.filter((part) => part !== first);
-  const count = (...parts: ConditionPart[]) => countQuickly(database, { ...plan, parts: [...others, ...parts] }, limit);
-  if (!isEitherQuick(first)) return Math.max(0, (await count()) - (await count(first.opposite!)));
-  const [one, other] = first.either!;
-  return Math.max(0, (await count(one)) + (await count(other)) - (await count(one, other)));
+  const count = async (...parts: ConditionPart[]): Promise<number> => {
+    const replaced = { ...plan, parts: [...others, ...parts] };
+    // The calls in one queue are counted by its items. Those in two are looked up.
+    const isOfQueues = replaced.parts.filter(({ copies }) => copies).length > 1;
+    const listed = isOfQueues ? await withQueues(database, replaced) : undefined;
+    return countQuickly(database, listed ?? replaced, limit);
+  };
+  if (!isCountable(first)) return Math.max(0, (await count()) - (await count(first.opposite!)));
+  const [one, ...rest] = first.either!;
+  const other = eitherOf(rest);
+  return Math.max(0, (await count(one!)) + (await count(other)) - (await count(one!, other)));
 }
 
 async function countPlanned(database: Database, plan: CallsPlan, limit: number): Promise<number> {

@@ -148,6 +148,35 @@ async function isExcluded(transaction: Transaction, plan: CallsPlan, range: Call
   return Boolean(rows[0]!.isExcluded);
 }
 
+/**
+ * Returns the next range to search, of at most `calls` calls, counting those that an index finds in order of start. One in a queue begins
+ * with the next item that may match, however many calls are before it. Returns undefined if there is no such item.
+ */
+async function nextRange(
+  transaction: Transaction,
+  plan: CallsPlan,
+  range: CallRange,
+  calls: number,
+): Promise<CallRange | undefined> {
+  const { direction, after } = range;
+  const copies = plan.parts.find((part) => part.copies)?.copies;
+  let begin = after;
+  if (copies) {
+    const items = copies(plan.project_id, direction === 'asc' ? after?.started_at : undefined);
+    const where = conditionOf(plan.parts.filter(isCopied), {
+      direction,
+      // Items have no ids of calls in their indexes.
+      after: after && { started_at: after.started_at },
+    });
+    const next = sql<Pick<Position, 'started_at'>>`
+      select started_at from (${items}) as calls where ${where} order by started_at ${sql.raw(direction)} limit 1`;
+    const [item] = (await next.execute(transaction)).rows;
+    if (!item) return undefined;
+    if (item.started_at !== after?.started_at) begin = item;
+  }
+  return { direction, after: begin, upTo: await endOfRange(transaction, plan, { direction, after: begin }, calls) };
+}
+
 /** Number of calls that PostgreSQL joins at once with the list of a condition; of fewer, it would look up each in the list. */
 const maxJoined = 1_000_000;
 
@@ -163,14 +192,13 @@ async function* inRanges<T>(
     await nextTurn();
     const { found, end } = await database.read((transaction) =>
       size.timed(async () => {
-        const end = hasRanges
-          ? await endOfRange(transaction, plan, { direction: 'asc', after }, size.calls)
-          : undefined;
-        const range = conditionOf(plan.parts, { direction: 'asc', after, upTo: end });
-        return { found: await ask(transaction.selectFrom('calls').where(range)), end };
+        const whole: CallRange = { direction: 'asc', after };
+        const range = hasRanges ? await nextRange(transaction, plan, whole, size.calls) : whole;
+        const calls = range && transaction.selectFrom('calls').where(conditionOf(plan.parts, range));
+        return { found: calls && (await ask(calls)), end: range?.upTo };
       }),
     );
-    yield found;
+    if (found !== undefined) yield found;
     after = end;
   } while (after);
 }
@@ -382,8 +410,10 @@ async function* foundInOrderOfStart(
       size.timed(async () => {
         // A range with more calls than a batch is searched to its end, which takes long to find.
         if (!isFull && needsRanges) {
-          end = await endOfRange(transaction, plan, { direction, after }, size.calls);
-          if (await isExcluded(transaction, plan, { direction, after, upTo: end })) return [];
+          const range = await nextRange(transaction, plan, { direction, after }, size.calls);
+          after = range?.after;
+          end = range?.upTo;
+          if (!range || (await isExcluded(transaction, plan, range))) return [];
         }
         const positions = transaction
           .selectFrom('calls')
