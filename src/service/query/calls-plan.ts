@@ -30,6 +30,8 @@ export type CallsSelection = Pick<BodyOf<'queryCalls'>, 'project_id' | 'filter' 
 /** The evaluation of a selection: conditions for the database, and a test for what they leave open. */
 export interface CallsPlan {
   project_id: string;
+  /** All conditions, before any is replaced. */
+  conditions: readonly Condition[];
   /** The conditions that the database applies. */
   parts: ConditionPart[];
   /** The only calls that can match, a list that the database need not look for; undefined if there is none. */
@@ -83,22 +85,30 @@ export function planCalls(
   };
   const conditions = [isOneOf('project_id', [project_id]), filterCondition(filter ?? {})];
   if (query) conditions.push(compileCondition(query.$expr, columns));
-  const open = conditions.filter(({ isExact }) => !isExact);
-  const { paths, scans, conjuncts = [] } = allOf(open);
+  const { paths, scans } = allOf(conditions.filter(({ isExact }) => !isExact));
   const fields = [...paths, ...sortFields];
   const expanded = (expand_columns ?? []).filter((column) => fields.some((field) => field.startsWith(`${column}.`)));
   const expand = referenceExpander(database, maySee, budget, Number.MAX_SAFE_INTEGER);
-  const tests = conjuncts.filter(({ isExact }) => !isExact);
-  return {
+  const plan = {
     project_id,
-    parts: allOf(conditions).parts,
-    ...testedBy(database, { project_id, sortFields, budget }, tests),
     sortFields,
     scans,
-    expand: expanded.length === 0 ? undefined : (call) => expand([call], expanded),
+    expand: expanded.length === 0 ? undefined : (call: RecordedCall) => expand([call], expanded),
     budget,
     searchSize,
   };
+  return withConditions(database, plan, conditions);
+}
+
+/** Returns a plan with other conditions. */
+export function withConditions(
+  database: Database,
+  plan: Omit<CallsPlan, 'conditions' | 'parts' | 'tests' | 'accepts' | 'paths' | 'related'>,
+  all: readonly Condition[],
+): CallsPlan {
+  const { parts, conjuncts: conditions = [] } = allOf(all);
+  const tests = conditions.filter(({ isExact }) => !isExact);
+  return { ...plan, conditions, parts, ...testedBy(database, plan, tests) };
 }
 
 /** Returns the members of a plan that depend on its tests. */
@@ -121,7 +131,8 @@ export interface QueryAccess {
   searchSize?: SearchSize;
 }
 
-const readsNameOnly = ({ paths }: Condition): boolean => paths.length > 0 && paths.every((path) => path === 'op_name');
+export const readsNameOnly = ({ paths }: Condition): boolean =>
+  paths.length > 0 && paths.every((path) => path === 'op_name');
 
 /** The conditions on columns that an index serves. */
 const indexed = new Map<string, readonly string[]>([
@@ -159,15 +170,14 @@ const maxNameChars = 1000;
 const maxSmall = 5000;
 /** Maximum number of calls with some text, and of feedback of a type, that are listed before the calls are read. */
 export const maxListed = 200_000;
-/** The same of calls in some queues to find; more are faster found one range of starts after the other. */
+/** The same of calls in some queues, of which more are faster found one range of starts after the other. */
 const maxListedInQueues = 50_000;
 
 /** Plans of which each finds other calls; those of a page have one plan. */
 type Plans = [CallsPlan, ...CallsPlan[]];
 
 /** Replaces conditions whose calls the database would look for one by one by lists, unless these are too long. */
-export async function narrowPlan(database: Database, whole: CallsPlan, purpose: 'page' | 'count'): Promise<Plans> {
-  const plan = await withNames(database, whole);
+export async function narrowPlan(database: Database, plan: CallsPlan, purpose: 'page' | 'count'): Promise<Plans> {
   const named = plan.parts.find(({ about }) => about?.column === 'id' && about.is === 'one of');
   if (named && needsScan(plan)) {
     // With the limits of a range, an engine might search all calls that started in it instead of these.
@@ -226,13 +236,16 @@ function feedbackTypeOf({ parts, paths }: Condition): string | undefined {
 }
 
 /** Replaces a condition on the queues of calls by the ids of these calls; undefined without one, or if they are many. */
-export async function withQueues(database: Database, plan: CallsPlan): Promise<CallsPlan | undefined> {
-  const { project_id, parts } = plan;
+async function withQueues(database: Database, plan: CallsPlan): Promise<CallsPlan | undefined> {
+  const { project_id, parts, sortFields } = plan;
+  // For every range of another order than that of start, PostgreSQL would join all items with calls.
+  const isInOrder = database.blocksEventLoop || sortFields.every((field) => field === 'started_at');
+  const maxCalls = isInOrder ? maxListedInQueues : maxListed;
   for (const part of parts) {
     if (!part.callIds) continue;
     const related = sql<{ call_id: string }>`${part.callIds(project_id)}`;
     const listed = (part.copies ?? part.callIds)(project_id);
-    const next = sql`select 1 from (${listed}) as listed limit 1 offset ${sql.lit(maxListedInQueues)}`;
+    const next = sql`select 1 from (${listed}) as listed limit 1 offset ${sql.lit(maxCalls)}`;
     const found = await database.read(async (transaction) =>
       (await next.execute(transaction)).rows.length > 0 ? undefined : related.execute(transaction),
     );
@@ -304,44 +317,6 @@ function withIds(plan: CallsPlan, ids: readonly string[]): CallsPlan {
   return { ...plan, ids: [...new Set(ids)] };
 }
 
-/** Replaces tests of the name of the operation in other tests by the names that pass, which the database compares. */
-async function withNames(database: Database, plan: CallsPlan): Promise<CallsPlan> {
-  const { project_id, tests, budget } = plan;
-  if (!tests.some((test) => test.paths.includes('op_name') && !readsNameOnly(test))) return plan;
-  const names = await database.read((transaction) => namesThatPass(transaction, project_id, []));
-  if (!names) return plan;
-  let left = maxTestedNames;
-  const replaced = async (condition: Condition): Promise<Condition> => {
-    const { isExact, paths, made } = condition;
-    if (isExact || !paths.includes('op_name')) return condition;
-    if (readsNameOnly(condition)) {
-      const passed = await namesAccepted(condition, names, budget);
-      if (passed.length > left) return condition;
-      left -= passed.length;
-      return isOneOf('op_name', passed);
-    }
-    const parts: Condition[] = [];
-    for (const part of made?.of ?? []) parts.push(await replaced(part));
-    return made ? made.by(parts) : condition;
-  };
-  const results: Condition[] = [];
-  for (const test of tests) results.push(readsNameOnly(test) ? test : await replaced(test));
-  const others = plan.parts.filter((part) => !tests.some(({ parts }) => parts.includes(part)));
-  const { parts, conjuncts = [] } = allOf(results);
-  const open = conjuncts.filter(({ isExact }) => !isExact);
-  return { ...plan, ...testedBy(database, plan, open), parts: [...others, ...parts] };
-}
-
-/** Returns the names of operations that a condition on the name alone accepts. */
-async function namesAccepted(condition: Condition, names: readonly string[], budget: RequestBudget): Promise<string[]> {
-  const accepted: string[] = [];
-  for (const op_name of names) {
-    await budget.scan(op_name.length, condition.paths.length);
-    if (condition.accepts(new ComparedRecord({ op_name }))) accepted.push(op_name);
-  }
-  return accepted;
-}
-
 /**
  * Replaces tests of the name of the operation by the names that pass, which an index finds: there are few of them and many calls.
  * For a page of several operations, the order of start is better served by the index of start, unless they have few calls.
@@ -351,7 +326,8 @@ async function withOperations(database: Database, plan: CallsPlan, purpose: 'pag
   const tests = plan.parts.filter(isTest);
   if (tests.length === 0 || !isServedByOperations(plan)) return plan;
   const found = await database.read((transaction) => namesThatPass(transaction, plan.project_id, tests));
-  const passed = found && (await namesAccepted(allOf(plan.tests.filter(readsNameOnly)), found, plan.budget));
+  const onName = allOf(plan.tests.filter(readsNameOnly));
+  const passed = found?.filter((op_name) => onName.accepts(new ComparedRecord({ op_name })));
   if (passed?.length === 0) return withIds(plan, []);
   const named = isOneOf('op_name', passed ?? []).parts[0];
   if (passed === undefined || named === undefined) return plan;

@@ -86,8 +86,6 @@ export interface ConditionPart {
   };
   /** The opposite in a form that an index can serve; the engines use none for `not (…)`. */
   opposite?: ConditionPart;
-  /** The conditions of which one must hold, if it is made of several. */
-  either?: readonly ConditionPart[];
   /** Patterns of which each record that satisfies the condition fits one; absent for conditions without a text to look for. */
   patterns?: readonly TextPattern[];
   /** The field of the number that the condition compares, in whose order an index may have the records. */
@@ -121,8 +119,10 @@ export interface Condition {
   scans: number;
   /** The conditions that must all hold, if it is made of several. */
   conjuncts?: readonly Condition[];
-  /** The conditions that it is made of, and how: `by` makes it of others. */
-  made?: { of: readonly Condition[]; by: (conditions: readonly Condition[]) => Condition };
+  /** The conditions of which one must hold, if it is made of several. */
+  alternatives?: readonly Condition[];
+  /** The condition that must not hold, if it is made of one. */
+  opposite?: Condition;
   /** The comparison that it is, if it compares one member of a JSON column. */
   comparison?: MemberComparison;
 }
@@ -208,17 +208,18 @@ export function allOf(conditions: readonly Condition[]): Condition {
     parts: conditions.flatMap(({ parts }) => parts),
     isExact: conditions.every(({ isExact }) => isExact),
     conjuncts: conditions.flatMap((condition) => condition.conjuncts ?? [condition]),
-    made: { of: conditions, by: allOf },
     ...readBy(conditions),
   };
 }
 
 /** Joins conditions with OR. */
 export function anyOf(conditions: readonly Condition[]): Condition {
+  const [condition, ...others] = conditions;
+  if (condition && others.length === 0) return condition;
   return {
     accepts: (record) => conditions.some(({ accepts }) => accepts(record)),
     ...narrowedByAny(conditions),
-    made: { of: conditions, by: anyOf },
+    alternatives: conditions,
     ...readBy(conditions),
   };
 }
@@ -247,28 +248,18 @@ function narrowedByAny(conditions: readonly Condition[]): Narrowing {
   const isOfOneColumn = column !== undefined && abouts.every((about) => about?.column === column);
   const about = isOfOneColumn ? { about: { column, is: 'tested' } as const } : {};
   const areTexts = patterns.every((alternatives) => alternatives !== undefined);
-  const joined = eitherOf(
-    conditions.map(({ parts }) => (parts.length === 1 ? parts[0]! : { condition: joinParts(parts) })),
-  );
-  return {
-    parts: [{ ...joined, ...about, ...(areTexts && { patterns: patterns.flat() }) }],
-    isExact: conditions.every(({ isExact }) => isExact),
-  };
-}
-
-/** Joins parts with OR. */
-export function eitherOf(parts: readonly ConditionPart[]): ConditionPart {
-  const [part, ...others] = parts;
-  if (!part) return { condition: sql`false` };
-  if (others.length === 0) return part;
-  const lists = parts.flatMap(({ callIds }) => callIds ?? []);
+  const condition = eb.or(conditions.map(({ parts }) => joinParts(parts)));
+  const lists = conditions.flatMap(({ parts }) => (parts.length === 1 && parts[0]!.callIds) || []);
   const callIds = (project_id: string) =>
     sql.join(
       lists.map((list) => list(project_id)),
       sql` union all `,
     );
-  const condition = eb.or(parts.map((each) => each.condition));
-  return { condition, either: parts, ...(lists.length === parts.length && { callIds }) };
+  const areListed = lists.length > 0 && lists.length === conditions.length;
+  return {
+    parts: [{ condition, ...about, ...(areTexts && { patterns: patterns.flat() }), ...(areListed && { callIds }) }],
+    isExact: conditions.every(({ isExact }) => isExact),
+  };
 }
 
 /** Returns the condition that holds where another one does not. */
@@ -283,7 +274,7 @@ export function oppositeOf(condition: Condition): Condition {
     accepts: (record) => !accepts(record),
     parts: isExact ? [opposite] : [],
     isExact,
-    made: { of: [condition], by: ([other]) => oppositeOf(other!) },
+    opposite: condition,
     paths,
     scans,
   };
@@ -677,9 +668,13 @@ function isInQueue(queueIds: readonly unknown[]): Condition {
     ${items} ${project_id} and call_started_at >= ${since}`;
   const accepts = (record: ComparedRecord): boolean =>
     [record.valueAt(queuePath)].flat().some((id) => ids.includes(id as string));
-  const either = ids.length > 1 && { either: ids.map((id) => isInQueue([id]).parts[0]!) };
-  const part: ConditionPart = { condition, callIds, ...(ids.length === 1 && { copies }), ...either };
-  return { accepts, ...exactly(part), paths: [queuePath], scans: 0 };
+  return {
+    accepts,
+    ...exactly({ condition, callIds, ...(ids.length === 1 && { copies }) }),
+    ...(ids.length > 1 && { alternatives: ids.map((id) => isInQueue([id])) }),
+    paths: [queuePath],
+    scans: 0,
+  };
 }
 
 /** Narrows calls to those with feedback of a type; `*` stands for any. */

@@ -18,18 +18,21 @@ import {
   type CallsSelection,
   copiesOf,
   hasIndex,
+  isById,
   isServedByOperations,
   maxListed,
   narrowPlan,
   planCalls,
   type QueryAccess,
+  readsNameOnly,
   timeColumns,
-  withQueues,
+  withConditions,
 } from './calls-plan.ts';
 import {
+  anyOf,
   ComparedRecord,
+  type Condition,
   type ConditionPart,
-  eitherOf,
   feedbackPath,
   isOneOf,
   joinParts,
@@ -428,51 +431,60 @@ export async function countFoundCalls(
   limit: number,
   access: QueryAccess,
 ): Promise<number> {
-  const plan = planCalls(database, selection, access);
-  let count = 0;
-  for (const narrowed of await narrowPlan(database, plan, 'count')) {
-    count += await countQuickly(database, narrowed, limit - count);
-  }
-  return count;
+  return countQuickly(database, planCalls(database, selection, access), limit);
 }
 
 /** Maximum number of conditions for which others are counted instead: each doubles the number of statements. */
 const maxReplaced = 4;
 
-const isQuick = (part: ConditionPart): boolean => hasIndex(part) || part.copies !== undefined;
-const isCountable = (part: ConditionPart): boolean => isQuick(part) || part.either?.every(isCountable) === true;
-const isReplaceable = (part: ConditionPart): boolean =>
-  !isQuick(part) && (isCountable(part) || (part.opposite !== undefined && isCountable(part.opposite)));
+/** Returns whether an index finds the calls that satisfy a condition, or more of which each is then tested. */
+function isIndexed(condition: Condition): boolean {
+  const { parts, alternatives } = condition;
+  return (
+    readsNameOnly(condition) ||
+    parts.some((part) => hasIndex(part) || part.callIds) ||
+    alternatives?.every(isIndexed) === true
+  );
+}
 
-/** Returns the number of conditions that a condition is made of. */
-const sizeOf = ({ either, opposite }: ConditionPart): number =>
-  either ? either.reduce((sum, part) => sum + sizeOf(part), 0) : opposite?.either ? sizeOf(opposite) : 1;
+/** Returns whether other conditions are counted in place of one, which take less time. */
+function isReplaceable({ parts, isExact, alternatives, opposite }: Condition): boolean {
+  if (isExact && parts.every((part) => hasIndex(part) || part.copies)) return false;
+  return opposite ? !opposite.isExact || isIndexed(opposite) : alternatives?.every(isIndexed) === true;
+}
+
+/** Returns the number of conditions that are counted in place of one. */
+const sizeOf = ({ alternatives, opposite }: Condition): number =>
+  opposite ? sizeOf(opposite) : (alternatives?.reduce((sum, condition) => sum + sizeOf(condition), 0) ?? 1);
 
 /**
  * Counts the calls of a plan. Calls that have not failed, or that are not in some traces or a queue, would be read one by one; an index finds
  * the others, which are subtracted from all. Those that satisfy one of several conditions are counted by each, without those of both.
  */
 async function countQuickly(database: Database, plan: CallsPlan, limit: number): Promise<number> {
-  const slow = plan.parts.filter(isReplaceable);
+  const slow = plan.conditions.filter(isReplaceable);
   const [first] = slow;
+  const others = plan.conditions.filter((condition) => condition !== first);
   const isAsFast =
-    plan.accepts !== undefined ||
-    plan.ids !== undefined ||
+    isById(plan) ||
     limit < Number.MAX_SAFE_INTEGER ||
-    slow.reduce((sum, part) => sum + sizeOf(part), 0) > maxReplaced;
-  if (!first || isAsFast) return countPlanned(database, plan, limit);
-  const others = plan.parts.filter((part) => part !== first);
-  const count = async (...parts: ConditionPart[]): Promise<number> => {
-    const replaced = { ...plan, parts: [...others, ...parts] };
-    // The calls in one queue are counted by its items. Those in two are looked up.
-    const isOfQueues = replaced.parts.filter(({ copies }) => copies).length > 1;
-    const listed = isOfQueues ? await withQueues(database, replaced) : undefined;
-    return countQuickly(database, listed ?? replaced, limit);
-  };
-  if (!isCountable(first)) return Math.max(0, (await count()) - (await count(first.opposite!)));
-  const [one, ...rest] = first.either!;
-  const other = eitherOf(rest);
-  return Math.max(0, (await count(one!)) + (await count(other)) - (await count(one!, other)));
+    !others.every(({ isExact }) => isExact) ||
+    slow.reduce((sum, condition) => sum + sizeOf(condition), 0) > maxReplaced;
+  if (!first || isAsFast) {
+    let count = 0;
+    for (const narrowed of await narrowPlan(database, plan, 'count')) {
+      count += await countPlanned(database, narrowed, limit - count);
+    }
+    return count;
+  }
+  const count = (...conditions: Condition[]): Promise<number> =>
+    countQuickly(database, withConditions(database, plan, [...others, ...conditions]), limit);
+  // Between two counts, calls may be recorded.
+  if (first.opposite) return Math.max(0, (await count()) - (await count(first.opposite)));
+  const [one, ...rest] = first.alternatives!;
+  if (!one) return 0;
+  const other = anyOf(rest);
+  return Math.max(0, (await count(one)) + (await count(other)) - (await count(one, other)));
 }
 
 async function countPlanned(database: Database, plan: CallsPlan, limit: number): Promise<number> {
