@@ -1,5 +1,7 @@
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
+import { cpSync, rmSync, symlinkSync } from 'node:fs';
+import { basename, dirname, join } from 'node:path';
 import { text } from 'node:stream/consumers';
 import { describe, expect, it } from 'vitest';
 import { startFakeService } from '../support/fake-service.ts';
@@ -62,6 +64,32 @@ describe('the process of a command', () => {
     expect(stderr).toContain('heddle: unexpected failure: Error:');
     expect(stderr).toContain('[secret]');
     expect(stderr).not.toContain('correct-horse');
+  });
+
+  it('exits with 1 on an uncaught error after its files were removed', async () => {
+    const service = await startFakeService();
+    const folder = temporaryFolder();
+    const root = dirname(dirname(command));
+    cpSync(join(root, 'dist'), join(folder, 'dist'), { recursive: true });
+    cpSync(join(root, 'package.json'), join(folder, 'package.json'));
+    symlinkSync(join(root, 'node_modules'), join(folder, 'node_modules'));
+    const environment = emptyHome(temporaryFolder(), {
+      ...service.environment,
+      NODE_OPTIONS: `--import=${JSON.stringify(crash)}`,
+    });
+    const script = join(folder, 'dist', basename(command));
+    const child = spawn(process.execPath, [script, 'call', 'query_queue_items', '{"queue_id":"q"}'], {
+      env: environment,
+    });
+    service.respond = () => {
+      rmSync(join(folder, 'dist'), { recursive: true });
+      child.kill('SIGUSR2');
+    };
+    const [stderr, [code]] = await Promise.all([text(child.stderr), once(child, 'close')]);
+    expect({ code, stderr }).toEqual({
+      code: 1,
+      stderr: 'heddle: unexpected failure, which cannot be reported: was heddle updated meanwhile? Start it again.\n',
+    });
   });
 
   it.each(['SIGTERM', 'SIGINT'] as const)('exits with 0 when %s ends a service', async (signal) => {
