@@ -437,19 +437,26 @@ export async function countFoundCalls(
 /** Maximum number of conditions for which others are counted instead: each doubles the number of statements. */
 const maxReplaced = 4;
 
-/** Returns whether an index finds the calls that satisfy a condition, or more of which each is then tested. */
+/** Returns whether an index has all that a condition compares. */
+const isByIndex = ({ parts, isExact }: Condition): boolean =>
+  isExact && parts.every((part) => hasIndex(part) || part.copies);
+
+/** Returns whether an index finds the calls that satisfy a condition, or somewhat more. Many calls may start at a time or later. */
 function isIndexed(condition: Condition): boolean {
-  const { parts, alternatives } = condition;
+  const { parts, alternatives, conjuncts = [condition] } = condition;
+  const isFound = (part: ConditionPart) => part.callIds || (hasIndex(part) && part.about!.column !== 'started_at');
   return (
-    readsNameOnly(condition) ||
-    parts.some((part) => hasIndex(part) || part.callIds) ||
+    isByIndex(condition) ||
+    conjuncts.some(readsNameOnly) ||
+    parts.some(isFound) ||
     alternatives?.every(isIndexed) === true
   );
 }
 
 /** Returns whether other conditions are counted in place of one, which take less time. */
-function isReplaceable({ parts, isExact, alternatives, opposite }: Condition): boolean {
-  if (isExact && parts.every((part) => hasIndex(part) || part.copies)) return false;
+function isReplaceable(condition: Condition): boolean {
+  const { alternatives, opposite } = condition;
+  if (isByIndex(condition)) return false;
   return opposite ? !opposite.isExact || isIndexed(opposite) : alternatives?.every(isIndexed) === true;
 }
 
