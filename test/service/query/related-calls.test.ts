@@ -173,7 +173,7 @@ describe('conditions on the queues of calls', () => {
     ],
     ['a part that none has', { $contains: { input: { $getField: 'op_name' }, substr: is('none') } }, 'd'],
     ['its order', { $gt: [{ $getField: 'op_name' }, is('answer')] }, 'db'],
-    ['no name', { $in: [{ $getField: 'op_name' }, []] }, 'd'],
+    ['an empty list of names', { $in: [{ $getField: 'op_name' }, []] }, 'd'],
   ])('find the calls of a queue or of an operation by %s', async (_, ofOperation, ids) => {
     const { id } = (await send('/annotation_queues', { name: 'Q', scorer_refs: [] })) as { id: string };
     await send(`/annotation_queues/${id}/items`, { call_ids: ['d'], display_fields: [] });
