@@ -237,15 +237,12 @@ function feedbackTypeOf({ parts, paths }: Condition): string | undefined {
 
 /** Replaces a condition on the queues of calls by the ids of these calls; undefined without one, or if they are many. */
 async function withQueues(database: Database, plan: CallsPlan): Promise<CallsPlan | undefined> {
-  const { project_id, parts, sortFields } = plan;
-  // For every range of another order than that of start, PostgreSQL would join all items with calls.
-  const isInOrder = database.blocksEventLoop || sortFields.every((field) => field === 'started_at');
-  const maxCalls = isInOrder ? maxListedInQueues : maxListed;
+  const { project_id, parts } = plan;
   for (const part of parts) {
     if (!part.callIds) continue;
     const related = sql<{ call_id: string }>`${part.callIds(project_id)}`;
     const listed = (part.copies ?? part.callIds)(project_id);
-    const next = sql`select 1 from (${listed}) as listed limit 1 offset ${sql.lit(maxCalls)}`;
+    const next = sql`select 1 from (${listed}) as listed limit 1 offset ${sql.lit(maxListedInQueues)}`;
     const found = await database.read(async (transaction) =>
       (await next.execute(transaction)).rows.length > 0 ? undefined : related.execute(transaction),
     );

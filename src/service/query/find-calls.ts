@@ -54,6 +54,7 @@ import {
   countInRanges,
   countListed,
   countOfCopies,
+  type FoundCall,
   inOrderOfStart,
   isOrdered,
   jsonColumnsOf,
@@ -91,7 +92,14 @@ export async function* findCalls(
   const offset = body.offset ?? 0;
   const limit = body.limit ?? Number.MAX_SAFE_INTEGER;
   const read = columns?.length ? jsonColumnsOf([...columns, ...plan.paths]) : jsonColumns;
-  yield* inOrder(database, plan, { sortBy: sort_by ?? [], read, offset, limit });
+  yield* inOrder(database, plan, { sortBy: decidingKeys(sort_by ?? []), read, offset, limit });
+}
+
+/** Returns the sort keys that decide: none after the id, which no two calls share, nor its ascending order, in which equal calls are anyway. */
+function decidingKeys(keys: readonly SortKey[]): readonly SortKey[] {
+  const at = keys.findIndex(({ field }) => field === 'id');
+  if (at === -1) return keys;
+  return keys.slice(0, at > 0 && keys[at]!.direction === 'asc' ? at : at + 1);
 }
 
 /**
@@ -176,11 +184,8 @@ async function* inOrder(
   }
 }
 
-/** Number of calls up to which they are sorted in memory although there is an index of the member. */
+/** Number of calls up to which they are sorted in memory rather than looked for in one operation after the other, or sorted by one statement. */
 const maxSorted = 5000;
-
-/** Number of calls in the order of an index of which hardly any match, after which all that match are sorted instead. */
-const maxInVain = 40_000;
 
 /** Yields calls in an order in which they are not stored. */
 async function* byMembers(
@@ -190,22 +195,29 @@ async function* byMembers(
 ): AsyncGenerator<RecordedCall[], void, undefined> {
   const indexes = MemberIndexes.of(database);
   // An index has the values of calls, not those behind references or of feedback.
-  const index = plan.expand || plan.related ? undefined : indexes.indexFor(page.sortBy);
+  const [first, ...others] = page.sortBy as [SortKey, ...SortKey[]];
+  const index = plan.expand || plan.related ? undefined : indexes.indexFor(first);
   const byFeedback = await sortedFeedback(database, plan, page.sortBy);
-  const isReady = byFeedback !== undefined || (index !== undefined && (await indexes.isReady(index, plan.project_id)));
-  const isForAll = plan.parts.length === 1 && !plan.accepts && !plan.ids;
-  if ((index || byFeedback) && !(isReady && isForAll)) {
+  const isByPrimaryKey = first.field === 'id' && !plan.related && page.offset + page.limit <= maxSorted;
+  const isReady =
+    byFeedback !== undefined ||
+    isByPrimaryKey ||
+    (index !== undefined && (await indexes.isReady(index, plan.project_id)));
+  if ((index || isReady) && !(isReady && isForAll(plan))) {
     // Few calls that match are faster found and sorted than looked for in another order.
-    const maxFound = isReady ? maxSorted : maxCallsWithoutIndex;
+    const maxFound = isReady ? maxBatchCalls : maxCallsWithoutIndex;
     const found = yield* bySortedPlaces(database, plan, page, maxFound);
     if (found <= maxFound) return;
     if (index && !isReady) await indexes.create(index);
   }
-  if (byFeedback)
-    yield* byIds(database, { ...plan, related: undefined }, page, idsByFeedback(database, plan, byFeedback));
-  else if (index && (isReady || (await indexes.isReady(index, plan.project_id))))
-    yield* byIds(database, plan, page, idsByIndex(database, plan, page, index));
-  else yield* bySortedPlaces(database, plan, page);
+  if (byFeedback) yield* byIds(database, plan, page, idsByFeedback(database, plan, byFeedback));
+  else if (isByPrimaryKey) yield* byIds(database, plan, page, idsOfProject(database, plan, first.direction));
+  else if (index && (isReady || (await indexes.isReady(index, plan.project_id)))) {
+    const inOrder = idsByIndex(database, plan, page, index);
+    yield* others.length === 0
+      ? byIds(database, plan, page, inOrder)
+      : bySortedPlaces(database, plan, page, undefined, inOrder);
+  } else yield* bySortedPlaces(database, plan, page);
 }
 
 /** A member of the feedback of a type, and the direction to sort calls in. */
@@ -228,9 +240,10 @@ async function sortedFeedback(
 /** Yields the ids of a project's calls in the order of a member of their feedback; those without come last. */
 async function* idsByFeedback(
   database: Database,
-  { project_id, budget }: CallsPlan,
+  plan: CallsPlan,
   key: SortedFeedback,
 ): AsyncGenerator<string[], void, undefined> {
+  const { project_id, budget } = plan;
   const places: { id: string; values: [SortValue] }[] = [];
   for await (const calls of readFeedbackByCall(database, { project_id, type: key.type, paths: [key.field] }, budget)) {
     for (const { call_id, record, bytes } of calls) {
@@ -243,27 +256,40 @@ async function* idsByFeedback(
   }
   places.sort((a, b) => compareValues(a.values, b.values, [key]) || (a.id < b.id ? -1 : 1));
   for (const batch of inBatches(places, maxBatchCalls)) yield batch.map(({ id }) => id);
-  for (let after = '', hasMore = true; hasMore; ) {
+  yield* idsOfProject(database, plan, 'asc');
+}
+
+/** Yields the ids of a project's calls in their order. */
+async function* idsOfProject(
+  database: Database,
+  { project_id }: CallsPlan,
+  direction: SortKey['direction'],
+): AsyncGenerator<string[], void, undefined> {
+  let last: string | undefined;
+  for (let size = maxBatchCalls, hasMore = true; hasMore; size = Math.min(2 * size, maxSearched)) {
     await nextTurn();
     const rows = await database.read((transaction) =>
       transaction
         .selectFrom('calls')
         .select('id')
         .where('project_id', '=', project_id)
-        .where('id', '>', after)
-        .orderBy('id')
-        .limit(maxSearched)
+        .$if(last !== undefined, (calls) => calls.where('id', direction === 'asc' ? '>' : '<', last!))
+        .orderBy('id', direction)
+        .limit(size)
         .execute(),
     );
     yield rows.map(({ id }) => id);
-    after = rows.at(-1)?.id ?? '';
-    hasMore = rows.length === maxSearched;
+    last = rows.at(-1)?.id;
+    hasMore = rows.length === size;
   }
 }
 
-/** Returns whether one statement sorts calls by their ids, which takes SQLite long for pages far from the first. */
+/** Returns whether a plan finds all calls of its project. */
+const isForAll = ({ parts, accepts, ids }: CallsPlan): boolean => parts.length === 1 && !accepts && !ids;
+
+/** Returns whether one statement sorts calls by their ids, which takes SQLite long for pages far from the first, unless it finds all. */
 function canSortById(database: Database, plan: CallsPlan, { offset, limit }: Page): boolean {
-  const maxEnd = database.blocksEventLoop ? maxSorted : Number.MAX_SAFE_INTEGER;
+  const maxEnd = database.blocksEventLoop && !isForAll(plan) ? maxSorted : Number.MAX_SAFE_INTEGER;
   return limit <= maxSorted && offset + limit <= maxEnd && !plan.ids && !plan.accepts && isOrdered(plan);
 }
 
@@ -279,24 +305,29 @@ async function* byId(
       .select('id')
       .where(joinParts(plan.parts))
       // SQLite would walk all calls in the order of the primary key, and look at each.
-      .orderBy(sql`id || ''`, sortBy[0]!.direction)
+      .orderBy(isForAll(plan) ? sql`id` : sql`id || ''`, sortBy[0]!.direction)
       .limit(limit)
       .offset(offset)
       .execute(),
   );
   const ids = found.map(({ id }) => id);
-  yield* readInOrder(database, plan, await readMatching(database, plan, ids), read);
+  yield* readInOrder(database, plan, await readMatching(database, plan, ids), read, callIfAccepted(plan));
 }
 
-/** Yields calls that it sorts in memory; none if there are more than `maxFound`. Returns the number of those that match. */
+/**
+ * Yields calls that it sorts in memory; none if there are more than `maxFound`. Returns the number of those that it found: all that match,
+ * unless there are the ids of a project's calls in the order of the first sort key.
+ */
 async function* bySortedPlaces(
   database: Database,
   plan: CallsPlan,
   { sortBy, read, offset, limit }: Page,
   maxFound = Number.MAX_SAFE_INTEGER - 1,
+  inOrder?: AsyncIterable<string[]>,
 ): AsyncGenerator<RecordedCall[], number, undefined> {
-  const { places, found } = await sortCalls(database, plan, sortBy, { count: offset + limit, maxFound });
-  if (found <= maxFound) yield* readInOrder(database, { ...plan, accepts: undefined }, places.slice(offset), read);
+  const { places, found } = await sortCalls(database, plan, sortBy, { count: offset + limit, maxFound, inOrder });
+  const accepted = { ...plan, accepts: undefined };
+  if (found <= maxFound) yield* readInOrder(database, accepted, places.slice(offset), read, callIfAccepted(accepted));
   releasePlaces(plan, places);
   return found;
 }
@@ -338,34 +369,66 @@ async function* byIds(
   inOrder: AsyncIterable<string[]>,
 ): AsyncGenerator<RecordedCall[], void, undefined> {
   const { read, offset, limit } = page;
-  const { accepts, budget } = plan;
+  // The ids are already in the order of what else would be read.
+  const ordered = { ...plan, related: undefined };
+  const maxWorthSorting = sortingChecks(offset + limit);
+  let [toSkip, wanted] = [offset, limit];
+  for await (const { places, known } of placesInOrder(database, ordered, inOrder)) {
+    const maxFound = maxWorthSorting(known, offset - toSkip + limit - wanted);
+    const rest = { ...page, offset: offset + limit - wanted, limit: wanted };
+    if (maxFound > 0 && (yield* bySortedPlaces(database, plan, rest, maxFound)) <= maxFound) return;
+    // Without a test, the values of calls to skip need not be read.
+    const skipped = plan.accepts ? 0 : Math.min(toSkip, places.length);
+    toSkip -= skipped;
+    const toRead = plan.accepts ? places : places.slice(skipped, skipped + wanted);
+    for await (const calls of readInOrder(database, ordered, toRead, read, callIfAccepted(ordered))) {
+      const chosen = calls.slice(toSkip, toSkip + wanted);
+      toSkip = Math.max(0, toSkip - calls.length);
+      wanted -= chosen.length;
+      if (chosen.length > 0) yield chosen;
+      if (wanted === 0) return;
+    }
+  }
+}
+
+/** Number of calls in another order than that of start after which it is first checked whether sorting those that match takes less time. */
+const firstCheck = 5000;
+
+/**
+ * Returns a check for a search of the first `count` calls in an order of which `known` calls were looked at and `found` of these match:
+ * up to how many matching calls sorting them all is worth a try; 0 if it is not. It takes no longer than a few times the search so far, or
+ * than what is left of it.
+ */
+function sortingChecks(count: number): (known: number, found: number) => number {
+  let next = firstCheck;
+  return (known, found) => {
+    if (known < next) return 0;
+    next = 4 * known;
+    const left = ((count - found) * known) / Math.max(found, 1);
+    // Where most calls match, all of them are no fewer than those that are left.
+    return left > known && found < known / 2 ? Math.ceil(Math.min(left, 4 * known)) : 0;
+  };
+}
+
+/**
+ * Yields the places of those of a project's calls that satisfy the conditions of a plan, once each, in the order of the ids, and the number
+ * of calls that were looked at.
+ */
+async function* placesInOrder(
+  database: Database,
+  plan: CallsPlan,
+  inOrder: AsyncIterable<string[]>,
+): AsyncGenerator<{ places: FoundCall[]; known: number }, void, undefined> {
   const listed = plan.ids && new Set(plan.ids);
   // A call whose value has just been recorded could be met a second time.
   const known = new Set<string>();
-  let [toSkip, wanted, matched] = [offset, limit, 0];
   for await (const ids of inOrder) {
     for (const batch of inBatches(ids, maxBatchCalls)) {
       const added = batch.filter((id) => !known.has(id));
-      budget.hold(added.length * bytesPerPlace);
+      plan.budget.hold(added.length * bytesPerPlace);
       for (const id of added) known.add(id);
-      const matching = await readMatching(database, plan, listed ? added.filter((id) => listed.has(id)) : added);
-      matched += matching.length;
-      // Without a test, the values of calls to skip need not be read.
-      const skipped = accepts ? 0 : Math.min(toSkip, matching.length);
-      toSkip -= skipped;
-      const places = accepts ? matching : matching.slice(skipped, skipped + wanted);
-      for await (const calls of readInOrder(database, plan, places, read)) {
-        const chosen = calls.slice(toSkip, toSkip + wanted);
-        toSkip = Math.max(0, toSkip - calls.length);
-        wanted -= chosen.length;
-        if (chosen.length > 0) yield chosen;
-        if (wanted === 0) return;
-      }
-    }
-    // The plan of an order by feedback reads none for the calls themselves.
-    if (!feedbackPath(page.sortBy[0]!.field) && known.size > maxInVain && matched < known.size / 100) {
-      yield* bySortedPlaces(database, plan, { ...page, offset: offset + limit - wanted, limit: wanted });
-      return;
+      const matching = listed ? added.filter((id) => listed.has(id)) : added;
+      yield { places: await readMatching(database, plan, matching), known: known.size };
     }
   }
 }
@@ -540,14 +603,14 @@ interface SortableCall {
 }
 
 /**
- * Returns the places of the first `count` calls of a selection in an order in which they are not stored, and the number of all, but
- * no more than one beyond `maxFound`.
+ * Returns the places of the first `count` calls of a selection in an order in which they are not stored, and the number of those found:
+ * all, but no more than one beyond `maxFound`, and no more than the first need where the calls come in the order of the first sort key.
  */
 async function sortCalls(
   database: Database,
   plan: CallsPlan,
   sortBy: readonly SortKey[],
-  { count, maxFound }: { count: number; maxFound: number },
+  { count, maxFound, inOrder }: { count: number; maxFound: number; inOrder?: AsyncIterable<string[]> | undefined },
 ): Promise<{ places: SortableCall[]; found: number }> {
   const fields = sortBy.map(({ field }) => field);
   const { budget } = plan;
@@ -579,12 +642,33 @@ async function sortCalls(
     return { id: row.id, memory_bytes: row.memory_bytes, values, heldBytes };
   };
   const columns = [...(needsCalls ? smallColumns : sorted), ...read];
-  const scan = { direction: 'asc', columns, offset: 0, limit: maxFound + 1 } as const;
   let found = 0;
-  for await (const more of inOrderOfStart(database, plan, scan, toPlace)) {
+  let lastValue: SortValue;
+  /** Adds places in the order of the first sort key, and returns whether all later calls come after the first `count`. */
+  const add = (more: readonly SortableCall[]): boolean => {
+    const last = more[count - found - 1];
+    if (last) lastValue = last.values[0];
     places.push(...more);
     found += more.length;
     if (places.length > 2 * count + maxBatchCalls) keepFirst();
+    return found > count && more.at(-1)!.values[0] !== lastValue;
+  };
+  if (inOrder) {
+    const maxWorthSorting = sortingChecks(count);
+    search: for await (const { places: matching, known } of placesInOrder(database, plan, inOrder)) {
+      const maxSortable = maxWorthSorting(known, found);
+      if (maxSortable > 0) {
+        const sorted = await sortCalls(database, plan, sortBy, { count, maxFound: maxSortable });
+        releasePlaces(plan, sorted.found <= maxSortable ? places : sorted.places);
+        if (sorted.found <= maxSortable) return sorted;
+      }
+      for await (const more of readInOrder(database, plan, matching, read, toPlace)) if (add(more)) break search;
+    }
+  } else {
+    const isByStart = fields[0] === 'started_at';
+    const direction = isByStart ? sortBy[0]!.direction : 'asc';
+    const scan = { direction, columns, offset: 0, limit: maxFound + 1 };
+    for await (const more of inOrderOfStart(database, plan, scan, toPlace)) if (add(more) && isByStart) break;
   }
   keepFirst();
   return { places, found };
@@ -600,26 +684,29 @@ function withValues(row: CallRow, read: readonly JsonColumn[]): object {
   return values;
 }
 
-/** Reads calls in the order of their places, and yields those that the test of the plan accepts. */
-async function* readInOrder(
+/** Converts the rows of calls in the order of their places. `convert` returns undefined for a row that the plan does not accept. */
+async function* readInOrder<T>(
   database: Database,
   plan: CallsPlan,
   places: readonly Pick<SortableCall, 'id' | 'memory_bytes'>[],
   read: readonly JsonColumn[],
-): AsyncGenerator<RecordedCall[], void, undefined> {
-  const accepted = callIfAccepted(plan);
+  convert: (row: SizedRow) => Promise<T | undefined>,
+): AsyncGenerator<T[], void, undefined> {
   for (const sized of inBatchesBySize(places, maxBatchBytes, memoryOf)) {
     for (const batch of inBatches(sized, maxBatchCalls)) {
       await nextTurn();
       const bytes = totalMemoryOf(batch);
       await plan.budget.reserve(bytes);
-      const calls: RecordedCall[] = [];
-      for (const row of await readCallRows(database, plan, batch, [...smallColumns, ...read])) {
-        const call = await accepted(row);
-        if (call) calls.push(call);
+      try {
+        const accepted: T[] = [];
+        for (const row of await readCallRows(database, plan, batch, [...smallColumns, ...read])) {
+          const value = await convert(row);
+          if (value !== undefined) accepted.push(value);
+        }
+        if (accepted.length > 0) yield accepted;
+      } finally {
+        plan.budget.release(bytes);
       }
-      if (calls.length > 0) yield calls;
-      plan.budget.release(bytes);
     }
   }
 }

@@ -1,6 +1,7 @@
 import { type Expression, type SqlBool, sql } from 'kysely';
 import type { SortKey } from '../../contract/sort-keys.ts';
 import { nextTurn } from '../../core/turns.ts';
+import { memberColumns } from '../storage/call-rows.ts';
 import type { Database, SortedMember, Transaction } from '../storage/database.ts';
 import type { Tables } from '../storage/database-tables.ts';
 import { digestOf } from '../storage/digest.ts';
@@ -57,9 +58,9 @@ export class MemberIndexes {
     return known;
   }
 
-  /** Returns the index for some sort keys; undefined for members that none can have, and for several keys. */
-  indexFor([key, ...others]: readonly SortKey[]): MemberIndex | undefined {
-    const member = key && others.length === 0 ? sortedMember(this.#database, key.field) : undefined;
+  /** Returns the index for a sort key; undefined for a member that none can have. */
+  indexFor({ field }: Pick<SortKey, 'field'>): MemberIndex | undefined {
+    const member = sortedMember(this.#database, field);
     if (!member) return undefined;
     const { number, text } = member;
     const name = `${this.#database.memberIndexes.prefix}${digestOf(`${number} ${text}`)}`;
@@ -130,7 +131,7 @@ export async function usableIndex(
   conditions: readonly ConditionPart[] = [],
 ): Promise<MemberIndex | undefined> {
   const indexes = MemberIndexes.of(database);
-  const index = indexes.indexFor([{ field, direction: 'desc' }]);
+  const index = indexes.indexFor({ field });
   if (!index || (await indexes.isReady(index, project_id))) return index;
   const isLarge = await database.read((transaction) =>
     indexedCalls(transaction, project_id)
@@ -240,8 +241,16 @@ function numberRanges(
   return answers;
 }
 
+/** Columns that another index has in order. */
+const inOtherIndexes: readonly string[] = ['project_id', 'id', 'op_name', 'started_at'];
+const sortedColumns: readonly string[] = memberColumns.filter((column) => !inOtherIndexes.includes(column));
+
 function sortedMember({ memberIndexes }: Database, field: string): SortedMember | undefined {
   if (field === latencyField) return { number: 'latency' };
+  if (sortedColumns.includes(field)) {
+    // No text comes before the empty one. Engines would leave a constant out of the order.
+    return { number: `case when ${field} < '' then cast(0 as double precision) end`, text: field };
+  }
   const [column = '', ...names] = field.split('.');
   const isJson = ['inputs', 'output', 'attributes', 'summary'].includes(column);
   // The service derives these from other members.
@@ -286,11 +295,12 @@ export async function readIndexedIds(
   },
 ): Promise<string[]> {
   const isNull = (value: Expression<unknown>) => sql<SqlBool>`${value} is null`;
-  const isPresent = (value: Expression<unknown>) => sql<SqlBool>`${value} is not null`;
+  // For `is not null`, the engines would look at all calls without a value. No infinite number is in an index that is used.
+  const isNumber = sql<SqlBool>`${number} >= ${-Number.MAX_VALUE}`;
   let calls = indexedCalls(transaction, project_id)
     .where(joinParts(conditions))
-    .where(kind === 'number' ? isPresent(number) : isNull(number));
-  if (text && kind !== 'number') calls = calls.where(kind === 'text' ? isPresent(text) : isNull(text));
+    .where(kind === 'number' ? isNumber : isNull(number));
+  if (text && kind !== 'number') calls = calls.where(kind === 'text' ? sql<SqlBool>`${text} >= ''` : isNull(text));
   const present = { number: [number, text], text: [text], none: [] }[kind];
   for (const value of ordersByNull ? [number, text] : present) {
     if (value) calls = calls.orderBy(value, kind === 'none' ? 'asc' : direction);

@@ -334,20 +334,23 @@ export async function* inOrderOfStart<T>(
     for (const batch of hasShortOnly ? [remaining] : inBatchesBySize(remaining, maxBatchBytes, memoryOf)) {
       const bytes = hasShortOnly ? 0 : totalMemoryOf(batch);
       await budget.reserve(bytes);
-      const large = batch.filter((call) => !isRead(call));
-      const read = new Map((await readCallRows(database, plan, large, columns)).map((row) => [row.id, row]));
-      const rows = batch.flatMap((call) => (isRead(call) ? (call as SizedRow) : (read.get(call.id) ?? [])));
-      const accepted: T[] = [];
-      await plan.related?.load(rows.map(({ id }) => id));
-      for (const row of rows) {
-        const value = await convert(row);
-        if (value !== undefined) accepted.push(value);
+      try {
+        const large = batch.filter((call) => !isRead(call));
+        const read = new Map((await readCallRows(database, plan, large, columns)).map((row) => [row.id, row]));
+        const rows = batch.flatMap((call) => (isRead(call) ? (call as SizedRow) : (read.get(call.id) ?? [])));
+        const accepted: T[] = [];
+        await plan.related?.load(rows.map(({ id }) => id));
+        for (const row of rows) {
+          const value = await convert(row);
+          if (value !== undefined) accepted.push(value);
+        }
+        const chosen = accepted.slice(toSkip, toSkip + wanted);
+        toSkip = Math.max(0, toSkip - accepted.length);
+        wanted -= chosen.length;
+        if (chosen.length > 0) yield chosen;
+      } finally {
+        budget.release(bytes);
       }
-      const chosen = accepted.slice(toSkip, toSkip + wanted);
-      toSkip = Math.max(0, toSkip - accepted.length);
-      wanted -= chosen.length;
-      if (chosen.length > 0) yield chosen;
-      budget.release(bytes);
       if (wanted === 0) return;
     }
   }

@@ -43,7 +43,8 @@ it('a server keeps working with few sockets and limited memory while its service
   const { service, run } = await startFaultService();
   const [server, impatientServer] = await Promise.all([
     startToolProcess(service.url, { HEDDLE_TIMEOUT_MS: '60000', HEDDLE_INFERENCE_TIMEOUT_MS: '60000' }),
-    startToolProcess(service.url, { HEDDLE_TIMEOUT_MS: '4000', HEDDLE_INFERENCE_TIMEOUT_MS: '4000' }),
+    // Long enough for the responses that come before a fault on a busy machine.
+    startToolProcess(service.url, { HEDDLE_TIMEOUT_MS: '12000', HEDDLE_INFERENCE_TIMEOUT_MS: '12000' }),
   ]);
   onTestFinished(() => Promise.all([server.client.close(), impatientServer.client.close()]).then(() => {}));
   // One after the other, so that large responses do not delay those that the deadline ends.
@@ -52,10 +53,10 @@ it('a server keeps working with few sockets and limited memory while its service
     ...(await run(server, casesOf(otherFaults))),
   ];
   tally('faults', outcomes.length);
-  expect(wrong(outcomes)).toEqual([]);
+  expect(wrong(outcomes).join('\n')).toBe('');
   const noFault = otherFaults.filter(({ name }) => name === 'no fault');
   for (const toolServer of [server, impatientServer]) {
-    expect(wrong(await run(toolServer, casesOf(noFault), 1))).toEqual([]);
+    expect(wrong(await run(toolServer, casesOf(noFault), 1)).join('\n')).toBe('');
     expect(toolServer.log()).not.toContain('"level":"error"');
     if (process.platform === 'linux') {
       expect(socketsOf(toolServer)).toBeLessThanOrEqual(40);
@@ -65,4 +66,4 @@ it('a server keeps working with few sockets and limited memory while its service
       expect(peakKb).toBeLessThan(1_500_000);
     }
   }
-}, 240_000);
+}, 480_000);

@@ -39,8 +39,8 @@ async function record(project_id: string, calls: readonly Call[]): Promise<void>
   expect((await service.send('POST', '/call/upsert_batch', basic, exactJson({ batch }))).status).toBe(200);
 }
 
-async function idsOf(body: object): Promise<string[]> {
-  const { status, body: text } = await service.send('POST', '/calls/stream_query', basic, { columns: ['id'], ...body });
+async function idsOf(body: object, from = service): Promise<string[]> {
+  const { status, body: text } = await from.send('POST', '/calls/stream_query', basic, { columns: ['id'], ...body });
   expect(status, JSON.stringify(text)).toBe(200);
   return (text as string)
     .split('\n')
@@ -109,6 +109,7 @@ const call = fc.record({
   output: fc.oneof(value, fc.record({ score: value }, { requiredKeys: [] })),
 });
 const fields = [
+  'id',
   'op_name',
   'started_at',
   'ended_at',
@@ -124,6 +125,12 @@ const keys = fc.uniqueArray(fc.record({ field: fc.constantFrom(...fields), direc
   maxLength: 3,
   selector: ({ field }) => field,
 });
+
+/** Returns sort keys of which the first is one of some fields. */
+const keysAfter = (firstFields: readonly string[]): fc.Arbitrary<Key[]> =>
+  fc
+    .tuple(fc.record({ field: fc.constantFrom(...firstFields), direction }), fc.oneof(fc.constant([]), keys))
+    .map(([first, others]) => [first, ...others]);
 
 let projects = 0;
 
@@ -340,13 +347,12 @@ describe('the index of a member', async () => {
   const database = await openDatabase(service.data);
   onEnd(() => database.close());
   const indexes = new MemberIndexes(database);
-  const indexOf = (field: string) => indexes.indexFor([{ field, direction: 'asc' }]);
+  const indexOf = (field: string) => indexes.indexFor({ field });
 
   it('has calls in the same order as without it', async () => {
     for (const field of indexed) await indexes.create(indexOf(field)!);
     expect(await database.memberIndexes.list()).toHaveLength(4);
-    const key = fc.record({ field: fc.constantFrom(...indexed), direction });
-    const orders = fc.array(fc.tuple(key), { minLength: 1, maxLength: 5 });
+    const orders = fc.array(keysAfter(indexed), { minLength: 1, maxLength: 5 });
     await fc.assert(fc.asyncProperty(fc.array(call, { maxLength: 40 }), orders, page, checkOrders), {
       numRuns: caseCount(50),
     });
@@ -456,13 +462,14 @@ describe('the index of a member', async () => {
   it('is used for the calls that match a condition, if they are many', async () => {
     const project_id = 'p/many';
     const inputsOf = (n: number) => ({ n: (n * 7919) % 12_000, half: n % 2, text: n % 3 === 0 ? 'third' : 'other' });
+    const startOf = (n: number) => n - (n % 3);
     const calls = Array.from({ length: 12_000 }, (_, n) => ({
       id: `id-${n}`,
       op_name: `op-${n % 8 === 0 ? 'seldom' : 'often'}`,
-      started_at: time(n),
-      ended_at: time(n + inputsOf(n).n),
+      started_at: time(startOf(n)),
+      ended_at: time(startOf(n) + inputsOf(n).n),
       inputs: inputsOf(n),
-      output: null,
+      output: { score: n % 5 },
     }));
     for (let start = 0; start < calls.length; start += 4000) await record(project_id, calls.slice(start, start + 4000));
     expect(await indexes.isReady(indexOf('inputs.n')!, project_id)).toBe(true);
@@ -495,6 +502,42 @@ describe('the index of a member', async () => {
     expect(await idsOf({ project_id, sort_by, query: { $expr: isThird }, limit: 30, offset: 700 })).toEqual(
       inOrder(third, sort_by).slice(700, 730),
     );
+    const byScore: Key[] = [{ field: 'output.score', direction: 'desc' }, ...sort_by];
+    const byStart: Key[] = [{ field: 'started_at', direction: 'desc' }, ...sort_by];
+    const byId: Key[] = [{ field: 'id', direction: 'desc' }];
+    for (const keys of [byScore, byStart, byId, [...byStart, ...byId]]) {
+      const inKeys = inOrder(often, keys);
+      for (const offset of [0, 2090, 10_480]) {
+        const page = { project_id, sort_by: keys, filter: isOften, limit: 30, offset };
+        expect(await idsOf(page), `${JSON.stringify(keys)} from ${offset}`).toEqual(inKeys.slice(offset, offset + 30));
+      }
+    }
+  });
+
+  it('gives way to sorting what a condition finds, if that is less and comes late in the order', async () => {
+    const project_id = 'p/late';
+    const calls = Array.from({ length: 30_000 }, (_, n) => ({
+      id: `id-${n}`,
+      op_name: n < 28_000 ? 'early' : 'late',
+      started_at: time(n),
+      ended_at: time(n + 1),
+      inputs: { n: ((n * 7) % 28_000) + (n < 28_000 ? 0 : 28_000) },
+      output: { score: n < 28_000 ? 1 : 2 },
+    }));
+    for (let start = 0; start < calls.length; start += 5000) await record(project_id, calls.slice(start, start + 5000));
+    const late = calls.slice(28_000);
+    for (const sort_by of [
+      [{ field: 'inputs.n', direction: 'asc' }],
+      [
+        { field: 'output.score', direction: 'asc' },
+        { field: 'inputs.n', direction: 'desc' },
+      ],
+    ] satisfies Key[][]) {
+      const expected = inOrder(late, sort_by);
+      const filter = { op_names: ['late'] };
+      expect(await idsOf({ project_id, sort_by, filter, limit: 30 })).toEqual(expected.slice(0, 30));
+      expect(await idsOf({ project_id, sort_by, filter, limit: 30, offset: 1980 })).toEqual(expected.slice(1980));
+    }
   });
 
   it('finds the calls and items with a latency above a number, unless they are too many', async () => {
@@ -598,5 +641,44 @@ describe('the index of a member', async () => {
     await database.memberIndexes.drop(index.name);
     await new MemberIndexes(database).create(index);
     await check();
+  });
+});
+
+describe('the index of a column', async () => {
+  const other = await startTestService();
+  it('has calls in the same order as without it', async () => {
+    const columns = ['ended_at', 'trace_id', 'display_name', 'parent_id'];
+    const database = await openDatabase(other.data);
+    onEnd(() => database.close());
+    const indexes = new MemberIndexes(database);
+    for (const field of columns) await indexes.create(indexes.indexFor({ field })!);
+    expect(await database.memberIndexes.list()).toHaveLength(4);
+    const project_id = 'p/columns';
+    const texts = ['b', 'é', ' ', '\u{1f600}', '\uffee', 'x'.repeat(150), `${'x'.repeat(149)}y`, 'B'];
+    const calls = texts.map((text, index) => ({
+      id: `id-${(index * 3) % texts.length}`,
+      op_name: 'ask',
+      started_at: time(0),
+      ended_at: index === 2 ? undefined : time(index % 3),
+      trace_id: text,
+      display_name: index === 4 ? undefined : text,
+      parent_id: index % 2 === 0 ? undefined : `${index % 4}`,
+      inputs: {},
+      attributes: {},
+      output: null,
+      summary: {},
+    }));
+    const batch = calls.flatMap(({ ended_at, output, summary, ...start }) => [
+      { mode: 'start', req: { start: { ...start, project_id } } },
+      ...(ended_at ? [{ mode: 'end', req: { end: { project_id, id: start.id, ended_at, output, summary } } }] : []),
+    ]);
+    expect((await other.send('POST', '/call/upsert_batch', basic, { batch })).status).toBe(200);
+    for (const field of columns) {
+      for (const direction of ['asc', 'desc'] as const) {
+        const sort_by = [{ field, direction }];
+        const ids = await idsOf({ project_id, sort_by }, other);
+        expect(ids, `${field} ${direction}`).toEqual(inOrder(calls as unknown as Call[], sort_by));
+      }
+    }
   });
 });
