@@ -161,7 +161,7 @@ export function isInOrderOfStart(part: ConditionPart): boolean {
 export const needsScan = ({ parts }: CallsPlan): boolean => !parts.every(hasIndex);
 
 export const isById = ({ parts, ids }: CallsPlan): boolean =>
-  ids !== undefined || parts.some(({ about }) => about?.column === 'id');
+  ids !== undefined || parts.some((part) => part.about?.column === 'id' && hasIndex(part));
 
 /** Maximum number of names of operations that are tested by themselves, and of the characters of each. */
 const maxTestedNames = 1000;
