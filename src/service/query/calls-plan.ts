@@ -61,9 +61,17 @@ const textColumns = memberColumns.filter((column) => !timeColumns.includes(colum
 
 /** Conditions that calls with some statuses satisfy. */
 const statusConditions: Required<ConditionColumns>['derived'] = {
-  'summary.weave.status': new Map([
+  'summary.weave.status': new Map<unknown, Pick<Condition, 'parts' | 'certain'>>([
     ['running', isNull('ended_at')],
     ['error', oppositeOf(isNull('exception'))],
+    [
+      'success',
+      {
+        parts: [...oppositeOf(isNull('ended_at')).parts, { condition: sql`coalesce(exception, '') = ''` }],
+        // Without counts of statuses, no call below has failed.
+        certain: sql`(coalesce(summary, '{') like '{%' and coalesce(summary, '') not like '%"status_counts"%')`,
+      },
+    ],
   ]),
 };
 
@@ -78,7 +86,9 @@ export function planCalls(
     times: { started_at: 1, ended_at: 1 },
     numbers: { [latencyField]: 'latency' },
     derived: expand_columns?.length ? {} : statusConditions,
+    wholes: { 'summary.weave.trace_name': 'op_name' },
     json: ['inputs', 'output', 'attributes'],
+    extended: ['summary'],
     elsewhere: expand_columns ?? [],
     caseInsensitiveLike: database.caseInsensitiveLike,
     ...callFields,

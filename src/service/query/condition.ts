@@ -113,6 +113,8 @@ export interface Condition {
   parts: ConditionPart[];
   /** True if every record that satisfies the parts is accepted. */
   isExact: boolean;
+  /** A condition under which a record that satisfies the parts is accepted, although others may not be. */
+  certain?: Expression<SqlBool>;
   /** The paths of the members that `accepts` reads. */
   paths: string[];
   /** Maximum number of times that `accepts` reads all characters of a record. */
@@ -136,7 +138,7 @@ export interface MemberComparison {
   texts?: readonly string[];
 }
 
-type Narrowing = Pick<Condition, 'parts' | 'isExact'>;
+type Narrowing = Pick<Condition, 'parts' | 'isExact' | 'certain'>;
 
 /** The columns that the database may compare in place of members of the record with the same values. */
 export interface ConditionColumns {
@@ -146,9 +148,13 @@ export interface ConditionColumns {
   /** Columns with numbers that the service derives, by their paths. */
   numbers?: Readonly<Record<string, string>>;
   /** Conditions that records with some texts satisfy, which the service derives, by their paths. */
-  derived?: Readonly<Record<string, ReadonlyMap<unknown, Pick<Condition, 'parts'>>>>;
+  derived?: Readonly<Record<string, ReadonlyMap<unknown, Pick<Condition, 'parts' | 'certain'>>>>;
+  /** Columns with texts of which the service derives parts, by the paths of these. */
+  wholes?: Readonly<Record<string, string>>;
   /** Columns with the JSON of a member. */
   json?: readonly string[];
+  /** Columns with the JSON of a member to which the service adds others. */
+  extended?: readonly string[];
   /** Columns whose members below these paths are elsewhere, so that the JSON of the column does not have them. */
   elsewhere?: readonly string[];
   /** Refuses a field that the records do not have. */
@@ -406,7 +412,9 @@ class Compiler {
       times: {},
       numbers: {},
       derived: {},
+      wholes: {},
       json: [],
+      extended: [],
       elsewhere: [],
       caseInsensitiveLike: 'like',
       checkField: () => {},
@@ -519,7 +527,15 @@ class Compiler {
     if (values.length === 1 && values[0] === null && (isText || Object.hasOwn(times, path))) return nullity(path);
     if (isText) return equality(path, values);
     const derived = ownMember(this.#columns.derived, path)?.get(values[0]);
-    if (derived && values.length === 1) return { parts: derived.parts, isExact: false };
+    if (derived && values.length === 1) {
+      const { parts, certain } = derived;
+      return { parts, isExact: false, ...(certain && { certain }) };
+    }
+    const whole = ownMember(this.#columns.wholes, path);
+    if (whole !== undefined) {
+      const parts = values.map((value) => joinParts(this.#containment({ path }, value, false).parts));
+      return { parts: [{ condition: eb.or(parts), about: { column: whole, is: 'tested' } }], isExact: false };
+    }
     const column = this.#jsonColumnOf(path);
     // The JSON of a value contains each text in it.
     const pattern = column && values.length === 1 ? this.#patternIn(values[0], false) : undefined;
@@ -535,7 +551,9 @@ class Compiler {
   ): Pick<Condition, 'comparison'> {
     const { path, to } = converted;
     const edges = literals.map((literal) => edgesOf.get(to)?.(plainNumber(literal)));
-    if (edges.length === 0 || edges.includes(undefined) || !this.#jsonColumnOf(path)) return {};
+    const { json, extended } = this.#columns;
+    const isMember = this.#jsonColumnOf(path, [...json, ...extended]) !== undefined;
+    if (edges.length === 0 || edges.includes(undefined) || !isMember) return {};
     const texts = to === 'string' ? { texts: literals as string[] } : {};
     return { comparison: { path, edges: edges.flatMap((some) => some!), ...texts } };
   }
@@ -595,16 +613,20 @@ class Compiler {
     });
   }
 
-  #containment({ path = '', feedbackType }: Operand, text: unknown, ignoresCase: boolean): Narrowing {
+  #containment(
+    { path = '', feedbackType }: Pick<Operand, 'path' | 'feedbackType'>,
+    text: unknown,
+    ignoresCase: boolean,
+  ): Narrowing {
     if (!isStorable(text) || text === '') return unnarrowed;
     if (feedbackType !== undefined) return hasFeedback(feedbackType);
-    const isText = this.#columns.texts.includes(path);
-    const column = isText ? path : this.#jsonColumnOf(path);
+    const textColumn = ownMember(this.#columns.wholes, path) ?? (this.#columns.texts.includes(path) ? path : undefined);
+    const column = textColumn ?? this.#jsonColumnOf(path);
     const pattern = column && this.#patternIn(text, ignoresCase);
     if (!pattern) return unnarrowed;
     const like = ignoresCase ? this.#columns.caseInsensitiveLike : 'like';
     const matches = eb(column, like, pattern);
-    if (isText) {
+    if (textColumn !== undefined) {
       const condition = eb.or([eb(eb.fn('length', [column]), '>', maxMatchedChars), matches]);
       return { parts: [{ condition, about: { column, is: 'tested' } }], isExact: false };
     }
@@ -631,11 +653,11 @@ class Compiler {
   }
 
   /** Returns the column with the JSON of the value at a path, or of the value that contains it. */
-  #jsonColumnOf(path: string): string | undefined {
-    const { json, elsewhere } = this.#columns;
+  #jsonColumnOf(path: string, columns = this.#columns.json): string | undefined {
+    const { elsewhere } = this.#columns;
     if (elsewhere.some((prefix) => path === prefix || path.startsWith(`${prefix}.`) || prefix.startsWith(`${path}.`)))
       return undefined;
-    return json.find((column) => column === path.split('.', 1)[0]);
+    return columns.find((column) => column === path.split('.', 1)[0]);
   }
 }
 

@@ -561,16 +561,28 @@ async function countPlanned(database: Database, plan: CallsPlan, limit: number):
   const listed = copiesOf(plan);
   if (listed) return countCopies(database, plan, listed, limit);
   let count = 0;
-  if (plan.accepts) {
-    const columns = [...smallColumns, ...jsonColumnsOf(plan.paths)];
-    const scan = { direction: 'asc', columns, offset: 0, limit } as const;
-    for await (const calls of inOrderOfStart(database, plan, scan, callIfAccepted(plan))) count += calls.length;
+  if (!plan.accepts) {
+    for await (const found of plan.ids ? countListed(database, plan, plan.ids) : countInRanges(database, plan, limit)) {
+      count += found;
+      if (count >= limit) return limit;
+    }
     return count;
   }
-  for await (const found of plan.ids ? countListed(database, plan, plan.ids) : countInRanges(database, plan, limit)) {
-    count += found;
-    if (count >= limit) return limit;
+  let tested = plan;
+  const certain = plan.tests.map((test) => test.certain);
+  if (certain.every((condition) => condition !== undefined)) {
+    const accepted = eb.and(certain);
+    count = await countPlanned(
+      database,
+      { ...withPart(plan, { condition: accepted }), tests: [], accepts: undefined },
+      limit,
+    );
+    tested = withPart(plan, { condition: eb.not(accepted) });
   }
+  const columns = [...smallColumns, ...jsonColumnsOf(plan.paths)];
+  const scan = { direction: 'asc', columns, offset: 0, limit: limit - count } as const;
+  if (scan.limit === 0) return limit;
+  for await (const calls of inOrderOfStart(database, tested, scan, callIfAccepted(tested))) count += calls.length;
   return count;
 }
 

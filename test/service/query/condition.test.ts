@@ -28,12 +28,35 @@ const lines = calls.map(({ id, op, day, ended, inputs }) =>
 );
 await withStore(service.data, (store) => store.importItems(lines, { projectId: 'p/q', queueId: 'q' }));
 
-const send = ($expr: unknown) =>
-  service.send('POST', '/calls/stream_query', basic, { project_id: 'p/q', query: { $expr } });
+/** Calls of which the service derives the status and the name for display, with digits as ids. */
+const derived = [
+  { exception: 'Failed' },
+  { exception: '' },
+  { call_ended_at: null },
+  { summary: { usage: { m: 2 } } },
+  { summary: { status_counts: { success: 3, error: 1 } } },
+  { summary: { status_counts: { success: 3, error: 0 }, usage: { m: '10' } } },
+  { summary: ['a list'] },
+  { display_name: 'chat' },
+  { call_op_name: 'weave:///p/d/op/chat:0123456789abcdef', exception: 'chat' },
+].map(({ call_op_name = 'plan', call_ended_at = '2026-01-01T00:00:30Z', ...call }, id) =>
+  JSON.stringify({
+    call_id: String(id),
+    call_op_name,
+    call_trace_id: 't',
+    call_started_at: `2026-01-01T00:00:0${id}Z`,
+    ...(call_ended_at && { call_ended_at }),
+    call,
+  }),
+);
+await withStore(service.data, (store) => store.importItems(derived, { projectId: 'p/d', queueId: 'd' }));
+
+const send = ($expr: unknown, project_id = 'p/q') =>
+  service.send('POST', '/calls/stream_query', basic, { project_id, query: { $expr } });
 
 /** Returns the ids of the calls that meet a condition. */
-async function matching($expr: unknown): Promise<string> {
-  const { status, body } = await send($expr);
+async function matching($expr: unknown, project_id = 'p/q'): Promise<string> {
+  const { status, body } = await send($expr, project_id);
   expect(status, JSON.stringify(body)).toBe(200);
   return (body as string)
     .split('\n')
@@ -114,6 +137,24 @@ describe('compileCondition', () => {
   });
 
   it.each([
+    ['the status success', { $eq: [get('summary.weave.status'), is('success')] }, '1357'],
+    ['the status error', { $eq: [get('summary.weave.status'), is('error')] }, '08'],
+    ['the status running', { $eq: [get('summary.weave.status'), is('running')] }, '2'],
+    ['the status of an error below', { $eq: [get('summary.weave.status'), is('descendant_error')] }, '4'],
+    ['one of two statuses', { $in: [get('summary.weave.status'), [is('success'), is('running')]] }, '12357'],
+    ['another status', { $not: [{ $eq: [get('summary.weave.status'), is('success')] }] }, '02468'],
+    ['a name for display', { $eq: [get('summary.weave.trace_name'), is('chat')] }, '8'],
+    ['one of some names', { $in: [get('summary.weave.trace_name'), [is('chat'), is('plan')]] }, '0123458'],
+    ['part of a name', contains(get('summary.weave.trace_name'), 'HA', { case_insensitive: true }), '8'],
+    ['part of a reference, which is no name', contains(get('summary.weave.trace_name'), '0123'), ''],
+    ['a number in the summary', { $gte: [convert('summary.usage.m', 'int'), is(2)] }, '35'],
+  ])('finds and counts calls with %s that the service derives', async (_, $expr, ids) => {
+    expect(await matching($expr, 'p/d')).toBe(ids);
+    const counted = await service.send('POST', '/calls/query_stats', basic, { project_id: 'p/d', query: { $expr } });
+    expect(counted.body).toEqual({ count: ids.length });
+  });
+
+  it.each([
     ['an unknown operator', { $regex: [get('id'), is('a')] }, 'unknown operator $regex'],
     ['no operator', {}, 'an operand is an object with one member'],
     ['two operators', { $and: [], $or: [] }, 'an operand is an object with one member'],
@@ -185,6 +226,9 @@ const anyField = fc
     'inputs.n',
     'inputs.text',
     'inputs.deep.er',
+    'summary.weave.status',
+    'summary.weave.trace_name',
+    'summary.usage.m',
   )
   .chain((path) => fc.constantFrom(get(path), convert(path, 'double'), convert(path, 'string')));
 const anyLiteral = fc
@@ -192,6 +236,8 @@ const anyLiteral = fc
     'a',
     'chat',
     'plan',
+    'success',
+    'running',
     '',
     'o',
     'Hello',
@@ -224,20 +270,27 @@ const anyCondition = fc.letrec<{ condition: object }>((tie) => ({
 
 describe('what the database narrows a condition to', () => {
   it('is what JavaScript accepts, for calls that are found and for calls that are counted', async () => {
-    const { body } = await service.send('POST', '/calls/stream_query', basic, { project_id: 'p/q' });
-    const records = (body as string)
-      .trim()
-      .split('\n')
-      .map((text) => JSON.parse(text));
+    const projects = new Map<string, Record<string, unknown>[]>();
+    for (const project_id of ['p/q', 'p/d']) {
+      const { body } = await service.send('POST', '/calls/stream_query', basic, { project_id });
+      const texts = (body as string).trim().split('\n');
+      projects.set(
+        project_id,
+        texts.map((text) => JSON.parse(text)),
+      );
+    }
     await fc.assert(
-      fc.asyncProperty(anyCondition, async ($expr) => {
-        const { status } = await send($expr);
+      fc.asyncProperty(anyCondition, fc.constantFrom(...projects.keys()), async ($expr, project_id) => {
+        const { status } = await send($expr, project_id);
         // Some comparisons are refused.
         if (status === 400) return;
         const { accepts } = compileCondition($expr, callFields);
-        const expected = records.filter((record) => accepts(new ComparedRecord(record))).map(({ id }) => id);
-        const counted = { project_id: 'p/q', query: { $expr } };
-        expect(await matching($expr)).toBe(expected.join(''));
+        const expected = projects
+          .get(project_id)!
+          .filter((record) => accepts(new ComparedRecord(record)))
+          .map(({ id }) => id);
+        expect(await matching($expr, project_id)).toBe(expected.join(''));
+        const counted = { project_id, query: { $expr } };
         const { count } = (await service.send('POST', '/calls/query_stats', basic, counted)).body;
         expect(count).toBe(expected.length);
       }),
@@ -248,7 +301,7 @@ describe('what the database narrows a condition to', () => {
   it.each([
     ['running', ['project_id', 'ended_at']],
     ['error', ['project_id', 'exception']],
-    ['success', ['project_id']],
+    ['success', ['project_id', 'ended_at', undefined]],
   ])('is a column that tells which calls may have the status %j', async (status, columns) => {
     const database = await openDatabase(service.data);
     const query = { $expr: { $eq: [get('summary.weave.status'), is(status)] } };
