@@ -42,8 +42,8 @@ function peakKbOf({ pid }: ToolProcess): number {
 it('a server keeps working with few sockets and limited memory while its service fails in every way', async () => {
   const { service, run } = await startFaultService();
   const [server, impatientServer] = await Promise.all([
-    startToolProcess(service.url, { HEDDLE_TIMEOUT_MS: '60000', HEDDLE_INFERENCE_TIMEOUT_MS: '60000' }),
-    // Long enough for the responses that come before a fault on a busy machine.
+    // Both deadlines leave time for large responses, and for those before a fault, on a busy machine.
+    startToolProcess(service.url, { HEDDLE_TIMEOUT_MS: '85000', HEDDLE_INFERENCE_TIMEOUT_MS: '85000' }),
     startToolProcess(service.url, { HEDDLE_TIMEOUT_MS: '12000', HEDDLE_INFERENCE_TIMEOUT_MS: '12000' }),
   ]);
   onTestFinished(() => Promise.all([server.client.close(), impatientServer.client.close()]).then(() => {}));
