@@ -123,7 +123,7 @@ export interface Condition {
   conjuncts?: readonly Condition[];
   /** The conditions of which one must hold, if it is made of several. */
   alternatives?: readonly Condition[];
-  /** The condition that must not hold, if it is made of one. */
+  /** The condition that must not hold, if it is made of one; that a column has a value, if it is that it has none. */
   opposite?: Condition;
   /** The comparison that it is, if it compares one member of a JSON column. */
   comparison?: MemberComparison;
@@ -138,7 +138,7 @@ export interface MemberComparison {
   texts?: readonly string[];
 }
 
-type Narrowing = Pick<Condition, 'parts' | 'isExact' | 'certain'>;
+type Narrowing = Pick<Condition, 'parts' | 'isExact' | 'certain' | 'opposite'>;
 
 /** The columns that the database may compare in place of members of the record with the same values. */
 export interface ConditionColumns {
@@ -671,8 +671,12 @@ function equality(column: string, values: readonly unknown[]): Narrowing {
 }
 
 function nullity(column: string): Narrowing {
-  const opposite: ConditionPart = { condition: eb(column, 'is not', null), about: { column, is: 'not null' } };
-  return exactly({ condition: eb(column, 'is', null), about: { column, is: 'null' }, opposite });
+  const part: ConditionPart = { condition: eb(column, 'is not', null), about: { column, is: 'not null' } };
+  const accepts = ({ members }: ComparedRecord): boolean => (ownMember(members, column) ?? null) !== null;
+  return {
+    ...exactly({ condition: eb(column, 'is', null), about: { column, is: 'null' }, opposite: part }),
+    opposite: { accepts, ...exactly(part), ...readsNothing },
+  };
 }
 
 /** Returns the condition that a call is in one of some queues. */

@@ -2,7 +2,7 @@ import type { KyselyPlugin } from 'kysely';
 import { describe, expect, it } from 'vitest';
 import type { CallsFilter } from '../../../src/contract/calls.ts';
 import { queryThreads } from '../../../src/service/operations/threads.ts';
-import { findCalls } from '../../../src/service/query/find-calls.ts';
+import { countFoundCalls, findCalls } from '../../../src/service/query/find-calls.ts';
 import { MemoryPool, RequestBudget } from '../../../src/service/request-budget.ts';
 import type { Database } from '../../../src/service/storage/database.ts';
 import { openDatabase } from '../../../src/service/storage/open-database.ts';
@@ -86,6 +86,16 @@ describe.skipIf(onPostgres)('the index that SQLite reads', () => {
     const ofItems = steps.filter((step) => step.includes('queue_items'));
     expect(ofItems.length).toBeGreaterThan(1);
     expect(ofItems.filter((step) => !step.includes('queue_id=? AND call_id=?'))).toEqual([]);
+  });
+
+  it('for a count of calls that did not fail is that of the failed ones', async () => {
+    const query = { $expr: { $eq: [{ $getField: 'exception' }, { $literal: null }] } };
+    const steps = await stepsOf((database) =>
+      countFoundCalls(database, { project_id, query }, Number.MAX_SAFE_INTEGER, { budget }),
+    );
+    expect(steps).toHaveLength(2);
+    expect(steps[0]).toContain('COVERING INDEX');
+    expect(steps[1]).toContain('calls_with_exception');
   });
 
   it('for threads has their turns alone', async () => {
