@@ -113,7 +113,7 @@ export interface Condition {
   parts: ConditionPart[];
   /** True if every record that satisfies the parts is accepted. */
   isExact: boolean;
-  /** A condition under which a record that satisfies the parts is accepted, although others may not be. */
+  /** A condition for the database: every record that satisfies it and the parts is accepted. Others may be, too. */
   certain?: Expression<SqlBool>;
   /** The paths of the members that `accepts` reads. */
   paths: string[];

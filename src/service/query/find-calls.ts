@@ -95,7 +95,7 @@ export async function* findCalls(
   yield* inOrder(database, plan, { sortBy: decidingKeys(sort_by ?? []), read, offset, limit });
 }
 
-/** Returns the sort keys that decide: none after the id, which no two calls share, nor its ascending order, in which equal calls are anyway. */
+/** Returns the sort keys without those that decide nothing: all after the id, which no two calls share, and the id itself where it ends ties as it always does. */
 function decidingKeys(keys: readonly SortKey[]): readonly SortKey[] {
   const at = keys.findIndex(({ field }) => field === 'id');
   if (at === -1) return keys;
@@ -184,7 +184,7 @@ async function* inOrder(
   }
 }
 
-/** Number of calls up to which they are sorted in memory rather than looked for in one operation after the other, or sorted by one statement. */
+/** Maximum number of calls that are sorted in memory instead of operation by operation, and that one statement sorts by their ids. */
 const maxSorted = 5000;
 
 /** Yields calls in an order in which they are not stored. */
@@ -369,7 +369,7 @@ async function* byIds(
   inOrder: AsyncIterable<string[]>,
 ): AsyncGenerator<RecordedCall[], void, undefined> {
   const { read, offset, limit } = page;
-  // The ids are already in the order of what else would be read.
+  // Feedback has put the ids in their order, and no test reads it.
   const ordered = { ...plan, related: undefined };
   const maxWorthSorting = sortingChecks(offset + limit);
   let [toSkip, wanted] = [offset, limit];
@@ -391,13 +391,13 @@ async function* byIds(
   }
 }
 
-/** Number of calls in another order than that of start after which it is first checked whether sorting those that match takes less time. */
+/** Number of calls that a search looks at before it first checks whether sorting those that match takes less time. */
 const firstCheck = 5000;
 
 /**
- * Returns a check for a search of the first `count` calls in an order of which `known` calls were looked at and `found` of these match:
- * up to how many matching calls sorting them all is worth a try; 0 if it is not. It takes no longer than a few times the search so far, or
- * than what is left of it.
+ * Returns a check for a search of the first `count` calls in an order. Of the `known` calls that it has looked at, `found` match. The check
+ * returns up to how many matching calls it is worth trying to sort them all; 0 if it is not. The try takes no longer than a few times
+ * the search so far, or than the rest of it.
  */
 function sortingChecks(count: number): (known: number, found: number) => number {
   let next = firstCheck;
@@ -405,7 +405,7 @@ function sortingChecks(count: number): (known: number, found: number) => number 
     if (known < next) return 0;
     next = 4 * known;
     const left = ((count - found) * known) / Math.max(found, 1);
-    // Where most calls match, all of them are no fewer than those that are left.
+    // Where most calls match, sorting them all takes longer than the rest of the search.
     return left > known && found < known / 2 ? Math.ceil(Math.min(left, 4 * known)) : 0;
   };
 }
