@@ -266,8 +266,9 @@ describe('issuerKeys', () => {
 describe('serve --http --oauth-issuer', () => {
   it('responds with 503 while the issuer is down, and recovers without a restart', async () => {
     const server = await startIssuer();
-    await server.stop();
     const { url, output } = await startHttp(['--oauth-issuer', server.issuer]);
+    // Stopped before, it would leave a port that heddle might be given.
+    await server.stop();
     const token = await server.token({ aud: url });
     const response = await askAs(url, token);
     expect(response).toMatchObject({
