@@ -2,7 +2,7 @@ import { randomInt } from 'node:crypto';
 import { once } from 'node:events';
 import { createServer } from 'node:net';
 
-/** Returns a port of 127.0.0.1 that nothing listens on, and that no system gives to a program that asks for any port. */
+/** Returns a port of 127.0.0.1 that nothing listens on, below those that systems assign to programs that ask for any port. */
 export async function freePort(): Promise<number> {
   const port = randomInt(20_000, 30_000);
   const server = createServer().listen(port, '127.0.0.1');

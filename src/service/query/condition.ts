@@ -113,7 +113,7 @@ export interface Condition {
   parts: ConditionPart[];
   /** True if every record that satisfies the parts is accepted. */
   isExact: boolean;
-  /** A condition for the database: every record that satisfies it and the parts is accepted. Others may be, too. */
+  /** A condition that the database can test: every record that satisfies it and the parts is accepted. Others may be accepted, too. */
   certain?: Expression<SqlBool>;
   /** The paths of the members that `accepts` reads. */
   paths: string[];
@@ -123,7 +123,7 @@ export interface Condition {
   conjuncts?: readonly Condition[];
   /** The conditions of which one must hold, if it is made of several. */
   alternatives?: readonly Condition[];
-  /** The condition that must not hold, if it is made of one; that a column has a value, if it is that it has none. */
+  /** The condition that must not hold, if it is made of one. */
   opposite?: Condition;
   /** The comparison that it is, if it compares one member of a JSON column. */
   comparison?: MemberComparison;
@@ -301,11 +301,17 @@ export function isOneOf(column: string, values: readonly string[]): Condition {
 
 /** Returns the condition that a column has no value. */
 export function isNull(column: string): Condition {
-  return {
-    accepts: ({ members }) => (ownMember(members, column) ?? null) === null,
-    ...nullity(column),
-    ...readsNothing,
+  const hasValue: ConditionPart = { condition: eb(column, 'is not', null), about: { column, is: 'not null' } };
+  const hasNone: ConditionPart = {
+    condition: eb(column, 'is', null),
+    about: { column, is: 'null' },
+    opposite: hasValue,
   };
+  return oppositeOf({
+    accepts: ({ members }) => (ownMember(members, column) ?? null) !== null,
+    ...exactly({ ...hasValue, opposite: hasNone }),
+    ...readsNothing,
+  });
 }
 
 /** Returns the condition that a column has one of some names, of which those that end in `:*` stand for all versions. */
@@ -524,7 +530,10 @@ class Compiler {
   #equality(path: string, values: readonly unknown[]): Narrowing {
     const { texts, times } = this.#columns;
     const isText = texts.includes(path);
-    if (values.length === 1 && values[0] === null && (isText || Object.hasOwn(times, path))) return nullity(path);
+    if (values.length === 1 && values[0] === null && (isText || Object.hasOwn(times, path))) {
+      const { parts, isExact, opposite } = isNull(path);
+      return { parts, isExact, ...(opposite && { opposite }) };
+    }
     if (isText) return equality(path, values);
     const derived = ownMember(this.#columns.derived, path)?.get(values[0]);
     if (derived && values.length === 1) {
@@ -668,15 +677,6 @@ function equality(column: string, values: readonly unknown[]): Narrowing {
   if (others.length > 0)
     return exactly({ condition: eb(column, 'in', values), about: { column, is: 'one of', values } });
   return exactly({ condition: eb(column, '=', value!), about: { column, is: 'equal', values } });
-}
-
-function nullity(column: string): Narrowing {
-  const part: ConditionPart = { condition: eb(column, 'is not', null), about: { column, is: 'not null' } };
-  const accepts = ({ members }: ComparedRecord): boolean => (ownMember(members, column) ?? null) !== null;
-  return {
-    ...exactly({ condition: eb(column, 'is', null), about: { column, is: 'null' }, opposite: part }),
-    opposite: { accepts, ...exactly(part), ...readsNothing },
-  };
 }
 
 /** Returns the condition that a call is in one of some queues. */

@@ -95,7 +95,7 @@ export async function* findCalls(
   yield* inOrder(database, plan, { sortBy: decidingKeys(sort_by ?? []), read, offset, limit });
 }
 
-/** Returns the sort keys without those that decide nothing: all after the id, which no two calls share, and the id itself where it ends ties as it always does. */
+/** Drops sort keys that cannot change the order: those after the id, which is unique, and an ascending id after others, which breaks ties anyway. */
 function decidingKeys(keys: readonly SortKey[]): readonly SortKey[] {
   const at = keys.findIndex(({ field }) => field === 'id');
   if (at === -1) return keys;
@@ -184,7 +184,7 @@ async function* inOrder(
   }
 }
 
-/** Maximum number of calls that are sorted in memory instead of operation by operation, and that one statement sorts by their ids. */
+/** Maximum number of calls to sort in memory instead of reading them operation by operation, or to sort by id in one statement. */
 const maxSorted = 5000;
 
 /** Yields calls in an order in which they are not stored. */
@@ -391,13 +391,13 @@ async function* byIds(
   }
 }
 
-/** Number of calls that a search looks at before it first checks whether sorting those that match takes less time. */
+/** Number of calls that a search looks at before it first decides whether to sort the matching ones instead. */
 const firstCheck = 5000;
 
 /**
- * Returns a check for a search of the first `count` calls in an order. Of the `known` calls that it has looked at, `found` match. The check
- * returns up to how many matching calls it is worth trying to sort them all; 0 if it is not. The try takes no longer than a few times
- * the search so far, or than the rest of it.
+ * Returns a function that decides, while the first `count` calls in an order are searched for, whether to sort all matching calls instead.
+ * It takes the number of calls looked at (`known`) and how many of them match (`found`), and returns the maximum number of matching calls
+ * to sort, or 0 to go on searching. Sorting takes at most a few times as long as the search so far, or as long as the rest of it.
  */
 function sortingChecks(count: number): (known: number, found: number) => number {
   let next = firstCheck;
@@ -405,7 +405,7 @@ function sortingChecks(count: number): (known: number, found: number) => number 
     if (known < next) return 0;
     next = 4 * known;
     const left = ((count - found) * known) / Math.max(found, 1);
-    // Where most calls match, sorting them all takes longer than the rest of the search.
+    // If half of the calls match, or more, sorting them takes longer than finishing the search.
     return left > known && found < known / 2 ? Math.ceil(Math.min(left, 4 * known)) : 0;
   };
 }

@@ -267,7 +267,7 @@ describe('serve --http --oauth-issuer', () => {
   it('responds with 503 while the issuer is down, and recovers without a restart', async () => {
     const server = await startIssuer();
     const { url, output } = await startHttp(['--oauth-issuer', server.issuer]);
-    // Stopped before, it would leave a port that heddle might be given.
+    // If the issuer stopped first, heddle might be given its port.
     await server.stop();
     const token = await server.token({ aud: url });
     const response = await askAs(url, token);
