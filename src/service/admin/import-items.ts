@@ -402,6 +402,9 @@ async function completeJudged(
 
 /** Items and calls that are stored at a time. After more of them, the engine has to learn what its tables hold. */
 export const itemsPerStep = 1024;
+/** Brings removed items back, with new display fields. They keep their ids, and with them the progress of their annotators. */
+const bringBack =
+  'update set deleted_at = null, updated_at = excluded.updated_at, display_fields = excluded.display_fields where queue_items.deleted_at is not null';
 /** Stays below the database engines' limits on parameters. */
 const progressPerInsert = 100;
 
@@ -438,8 +441,7 @@ export async function addItems(
       updated_at: now,
       deleted_at: null,
     }));
-    added += await bringBack(transaction, rows);
-    added += await insertRows(transaction, 'queue_items', rows, ['project_id', 'queue_id', 'call_id']);
+    added += await insertRows(transaction, 'queue_items', rows, ['project_id', 'queue_id', 'call_id'], bringBack);
     done += batch.length;
     onProgress?.({ phase: 'writing', done, total: firsts.length });
   }
@@ -456,26 +458,4 @@ function inCallOrder(items: readonly NewItem[]): NewItem[] {
   return [...firsts.values()].sort((a, b) =>
     (a.call_started_at === b.call_started_at ? a.call_id < b.call_id : a.call_started_at < b.call_started_at) ? -1 : 1,
   );
-}
-
-/**
- * Brings those items of a queue back that were removed, with new display fields, and returns how many. They keep their ids, and
- * with them the progress of their annotators.
- */
-async function bringBack(transaction: Transaction, rows: readonly Tables['queue_items'][]): Promise<number> {
-  const { project_id = '', queue_id = '', updated_at = '' } = rows[0] ?? {};
-  const displayFields = new Map(rows.map(({ call_id, display_fields }) => [call_id, display_fields]));
-  const removed = await inChunks([...displayFields.keys()], (ids) =>
-    selectInProject(transaction, 'queue_items', project_id)
-      .select(['id', 'call_id'])
-      .where('queue_id', '=', queue_id)
-      .where('deleted_at', 'is not', null)
-      .where('call_id', 'in', ids)
-      .execute(),
-  );
-  for (const { id, call_id } of removed) {
-    const change = { deleted_at: null, updated_at, display_fields: displayFields.get(call_id)! };
-    await transaction.updateTable('queue_items').set(change).where('id', '=', id).execute();
-  }
-  return removed.length;
 }

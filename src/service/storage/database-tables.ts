@@ -133,7 +133,8 @@ export const tables = {
       ],
       indexes: {
         ...Object.fromEntries(itemSortColumns.map((column) => [`queue_items_by_${column}`, itemIndex(column)])),
-        queue_items_by_trace: '(project_id, queue_id, call_trace_id)',
+        // Without statistics, PostgreSQL could prefer it to the key of calls if it had all items.
+        queue_items_by_trace: '(project_id, queue_id, call_trace_id) where deleted_at is null',
         // For counts: it takes a fraction of the room of the others.
         queue_items_by_state:
           '(project_id, queue_id, call_op_name, annotation_state, failed, added_by) where deleted_at is null',

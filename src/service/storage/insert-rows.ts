@@ -10,19 +10,21 @@ const maxChars = 512 * 1024;
 
 /**
  * Inserts rows in a write transaction, with statements whose texts are few, so that the engines prepare them seldom.
- * @param ignored the columns of a key: a row with a key that is already there is left out.
- * @returns the number of inserted rows.
+ * @param key the columns of a key. A row with a key that is already there is left out.
+ * @param change SQL that changes the row that is there instead.
+ * @returns the number of inserted and changed rows.
  */
 export async function insertRows<Table extends keyof Tables>(
   transaction: Transaction,
   table: Table,
   rows: readonly Tables[Table][],
-  ignored?: readonly (keyof Tables[Table] & string)[],
+  key?: readonly (keyof Tables[Table] & string)[],
+  change = 'nothing',
 ): Promise<number> {
   const hasLists = isPostgres(transaction);
   const columns = Object.keys(tables[table].columns) as (keyof Tables[Table] & string)[];
   const valuesOf = hasLists ? valuesOfArrays : valuesOfRows;
-  const conflict = ignored ? ` on conflict (${ignored.join(', ')}) do nothing` : '';
+  const conflict = key ? ` on conflict (${key.join(', ')}) do ${change}` : '';
   let inserted = 0;
   for (const list of inBatchesBySize(rows, maxChars, charsOf)) {
     for (const batch of hasLists ? inBatches(list, maxRows) : inPowersOfTwo(list)) {
