@@ -5,12 +5,11 @@ import { annotatorOf, hasJudgementConditions, judgementTest } from '../../contra
 import { inBatches } from '../../core/in-batches.ts';
 import { timestampOf } from '../../core/timestamps.ts';
 import { queuePath } from '../query/condition.ts';
-import { findCallRows } from '../query/find-calls.ts';
-import { SearchSize } from '../query/search-size.ts';
+import { findCallIds } from '../query/find-calls.ts';
 import type { RequestBudget } from '../request-budget.ts';
 import type { Database, Transaction } from '../storage/database.ts';
 import type { Tables } from '../storage/database-tables.ts';
-import { isPostgres } from '../storage/in-chunks.ts';
+import { jsonOf } from '../storage/in-chunks.ts';
 import { isFinishedBy } from '../storage/queue-rows.ts';
 import { type FeedbackPart, readAlikeCalls } from './alike-calls.ts';
 import { type JudgementInQueue, type JudgementsOfQueue, readJudgedCalls } from './read-judgements.ts';
@@ -156,12 +155,6 @@ async function listJudgedCalls(
   return { ...list, items: database.textsOf(found?.ids ?? '[]') };
 }
 
-/** Returns SQL of the JSON list of a column's texts. */
-function jsonOf(column: string, transaction: Transaction): RawBuilder<string | null> {
-  const texts = sql.ref(column);
-  return isPostgres(transaction) ? sql`json_agg(${texts})::text` : sql`json_group_array(${texts})`;
-}
-
 /** Yields the keys of the feedback on one of the calls that were judged alike. `alike` receives all of these calls, by that one. */
 async function* readFirstKeys(
   database: Database,
@@ -203,14 +196,13 @@ async function callsWithText(
   );
   const hasText = { $or: contains };
   const isInQueue = { $eq: [{ $getField: queuePath }, { $literal: queue.queue_id }] };
-  const searchSize = new SearchSize(database);
   const search = async (selections: Pick<BodyOf<'queryCalls'>, 'filter' | 'query'>[]) => {
     const ids: string[] = [];
     for (const selection of selections) {
       const inProject = { project_id: queue.project_id, ...selection };
-      for await (const calls of findCallRows(database, inProject, ['id'], { budget, searchSize })) {
-        budget.hold(calls.length * bytesPerId);
-        ids.push(...calls.map(({ id }) => id));
+      for await (const found of findCallIds(database, inProject, { budget })) {
+        budget.hold(found.length * bytesPerId);
+        ids.push(...found);
       }
     }
     return ids;

@@ -22,7 +22,6 @@ import {
 import { referenceExpander } from './expand-references.ts';
 import { comparedInIndex, idsInIndex, latencyField, usableIndex } from './member-order.ts';
 import { hasMuchFeedback, type RelatedValues, readFeedbackByCall, relatedValues } from './related-values.ts';
-import type { SearchSize } from './search-size.ts';
 
 /** The part of a query that selects calls. */
 export type CallsSelection = Pick<BodyOf<'queryCalls'>, 'project_id' | 'filter' | 'query' | 'expand_columns'>;
@@ -40,6 +39,8 @@ export interface CallsPlan {
   tests: readonly Condition[];
   /** Tests what the conditions leave open; undefined if they leave nothing open. */
   accepts: ((call: ComparedRecord) => boolean) | undefined;
+  /** A condition that the database can test: the tests accept every call that satisfies it. */
+  certain: Condition['certain'];
   /** The paths that the tests read. */
   paths: string[];
   /** The members that the calls are sorted by. */
@@ -51,13 +52,17 @@ export interface CallsPlan {
   /** Replaces the references that conditions and sort keys look behind; undefined if there are none. */
   expand: ((call: RecordedCall) => Promise<void>) | undefined;
   budget: RequestBudget;
-  searchSize?: SearchSize | undefined;
   /** True if an index finds so few calls that sorting them takes no time. */
   isSmall?: boolean;
 }
 
 export const timeColumns = ['started_at', 'ended_at'];
 const textColumns = memberColumns.filter((column) => !timeColumns.includes(column));
+
+const hasNotFailed = [
+  ...oppositeOf(isNull('ended_at')).parts,
+  { condition: sql<SqlBool>`coalesce(exception, '') = ''` },
+];
 
 /** Conditions that calls with some statuses satisfy. */
 const statusConditions: Required<ConditionColumns>['derived'] = {
@@ -67,9 +72,10 @@ const statusConditions: Required<ConditionColumns>['derived'] = {
     [
       'success',
       {
-        parts: [...oppositeOf(isNull('ended_at')).parts, { condition: sql`coalesce(exception, '') = ''` }],
-        // Without counts of statuses, no call below has failed.
-        certain: sql`(coalesce(summary, '{') like '{%' and coalesce(summary, '') not like '%"status_counts"%')`,
+        parts: hasNotFailed,
+        // Without a number of errors but 0, no call below has failed.
+        certain: sql`(${joinParts(hasNotFailed)} and coalesce(summary, '{') like '{%'
+          and replace(replace(coalesce(summary, ''), '"error":0}', ''), '"error":0,', '') not like '%"error":%')`,
       },
     ],
   ]),
@@ -79,7 +85,7 @@ const statusConditions: Required<ConditionColumns>['derived'] = {
 export function planCalls(
   database: Database,
   { project_id, filter, query, expand_columns }: CallsSelection,
-  { budget, searchSize, maySee = () => false, sortFields = [] }: QueryAccess & { sortFields?: readonly string[] },
+  { budget, maySee = () => false, sortFields = [] }: QueryAccess & { sortFields?: readonly string[] },
 ): CallsPlan {
   const columns = {
     texts: textColumns,
@@ -105,7 +111,6 @@ export function planCalls(
     scans,
     expand: expanded.length === 0 ? undefined : (call: RecordedCall) => expand([call], expanded),
     budget,
-    searchSize,
   };
   return withConditions(database, plan, conditions);
 }
@@ -113,7 +118,7 @@ export function planCalls(
 /** Returns a plan with other conditions. */
 export function withConditions(
   database: Database,
-  plan: Omit<CallsPlan, 'conditions' | 'parts' | 'tests' | 'accepts' | 'paths' | 'related'>,
+  plan: Omit<CallsPlan, 'conditions' | 'parts' | 'tests' | 'accepts' | 'certain' | 'paths' | 'related'>,
   all: readonly Condition[],
 ): CallsPlan {
   const { parts, conjuncts: conditions = [] } = allOf(all);
@@ -126,10 +131,11 @@ function testedBy(
   database: Database,
   { project_id, sortFields, budget }: Pick<CallsPlan, 'project_id' | 'sortFields' | 'budget'>,
   tests: readonly Condition[],
-): Pick<CallsPlan, 'tests' | 'accepts' | 'paths' | 'related'> {
-  const { accepts, paths } = allOf(tests);
+): Pick<CallsPlan, 'tests' | 'accepts' | 'certain' | 'paths' | 'related'> {
+  const { accepts, certain, paths } = allOf(tests);
   const related = relatedValues(database, project_id, [...paths, ...sortFields], budget);
-  return { tests, accepts: tests.length > 0 ? accepts : undefined, paths, related };
+  if (tests.length === 0) return { tests, accepts: undefined, certain: undefined, paths, related };
+  return { tests, accepts, certain, paths, related };
 }
 
 /** The projects and the budget of a request. */
@@ -137,8 +143,6 @@ export interface QueryAccess {
   /** Checks the projects that expanded references lead to; without it, none is expanded. */
   maySee?: ProjectFilter;
   budget: RequestBudget;
-  /** What earlier searches of the same kind have learned; by default each search begins with few calls. */
-  searchSize?: SearchSize;
 }
 
 export const readsNameOnly = ({ paths }: Condition): boolean =>
@@ -194,7 +198,7 @@ export async function narrowPlan(database: Database, plan: CallsPlan, purpose: '
     return [withIds({ ...plan, parts: plan.parts.filter((part) => part !== named) }, named.about!.values!)];
   }
   if (isById(plan)) return [plan];
-  if (purpose === 'count' && plan.parts.some(({ copies }) => copies)) {
+  if (purpose === 'count' && plan.parts.filter(({ copies }) => copies).length === 1) {
     const byOperation = await withOperations(database, plan, purpose);
     if (byOperation.ids || copiesOf(byOperation)) return [byOperation];
   }
@@ -236,7 +240,9 @@ export const isCopied = ({ about }: ConditionPart): boolean =>
 /** Returns the condition on a queue whose copies have all that the other conditions of a plan compare; undefined without one. */
 export function copiesOf({ parts, accepts, ids }: CallsPlan): ConditionPart | undefined {
   const [part, ...others] = parts.filter((other) => other.about?.is !== 'positive' && !isCopied(other));
-  return part?.copies && others.length === 0 && !accepts && !ids ? part : undefined;
+  // Conditions that list calls compare their ids.
+  const areListed = others.every(({ callIds }) => callIds);
+  return part?.copies && areListed && !accepts && !ids ? part : undefined;
 }
 
 /** Returns the type of the feedback that a test reads, if it reads nothing else and accepts no call without it. */

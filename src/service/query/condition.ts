@@ -113,7 +113,7 @@ export interface Condition {
   parts: ConditionPart[];
   /** True if every record that satisfies the parts is accepted. */
   isExact: boolean;
-  /** A condition that the database can test: every record that satisfies it and the parts is accepted. Others may be accepted, too. */
+  /** A condition that the database can test: every record that satisfies it is accepted. Others may be accepted, too. Needless if it is exact. */
   certain?: Expression<SqlBool>;
   /** The paths of the members that `accepts` reads. */
   paths: string[];
@@ -207,12 +207,18 @@ export function joinParts(parts: readonly ConditionPart[]): Expression<SqlBool> 
   return eb.and(parts.map(({ condition }) => condition));
 }
 
+/** Returns a condition that the database can test and that only accepted records satisfy; undefined if none is known. */
+function certainOf({ parts, isExact, certain }: Condition): Condition['certain'] {
+  return isExact ? joinParts(parts) : certain;
+}
+
 /** Joins conditions with AND. */
 export function allOf(conditions: readonly Condition[]): Condition {
   return {
     accepts: (record) => conditions.every(({ accepts }) => accepts(record)),
     parts: conditions.flatMap(({ parts }) => parts),
     isExact: conditions.every(({ isExact }) => isExact),
+    ...(conditions.every(certainOf) && { certain: eb.and(conditions.map((condition) => certainOf(condition)!)) }),
     conjuncts: conditions.flatMap((condition) => condition.conjuncts ?? [condition]),
     ...readBy(conditions),
   };
@@ -262,24 +268,29 @@ function narrowedByAny(conditions: readonly Condition[]): Narrowing {
       sql` union all `,
     );
   const areListed = lists.length > 0 && lists.length === conditions.length;
+  const certain = conditions.flatMap((some) => certainOf(some) ?? []);
   return {
     parts: [{ condition, ...about, ...(areTexts && { patterns: patterns.flat() }), ...(areListed && { callIds }) }],
     isExact: conditions.every(({ isExact }) => isExact),
+    ...(certain.length > 0 && { certain: eb.or(certain) }),
   };
 }
 
 /** Returns the condition that holds where another one does not. */
 export function oppositeOf(condition: Condition): Condition {
-  const { accepts, parts, isExact, paths, scans } = condition;
+  const { accepts, parts, isExact, certain, paths, scans } = condition;
   const [part, ...others] = parts;
   // A comparison with null is null, and so would be its opposite.
-  const isFalse = sql<SqlBool>`not coalesce(${joinParts(parts)}, false)`;
+  const isFalse = (some: Expression<SqlBool>) => sql<SqlBool>`not coalesce(${some}, false)`;
   const only = others.length === 0 ? part : undefined;
-  const opposite = only?.opposite ?? { condition: isFalse, ...(only && { opposite: only }) };
+  const isNoPart = isFalse(joinParts(parts));
+  const opposite = only?.opposite ?? { condition: isNoPart, ...(only && { opposite: only }) };
+  const narrowed = certain ? [{ condition: isFalse(certain) }] : [];
   return {
     accepts: (record) => !accepts(record),
-    parts: isExact ? [opposite] : [],
+    parts: isExact ? [opposite] : narrowed,
     isExact,
+    ...(!isExact && parts.length > 0 && { certain: isNoPart }),
     opposite: condition,
     paths,
     scans,
@@ -641,7 +652,12 @@ class Compiler {
     }
     // A missing value counts as an empty object, which is shorter than what an index of text can find.
     const condition = isLargeOr([matches, eb(column, 'is', null)]);
-    return { parts: [{ condition, patterns: [{ column, pattern, ignoresCase }] }], isExact: false };
+    const certain = column === path && certainlyContains(column, text, ignoresCase);
+    return {
+      parts: [{ condition, patterns: [{ column, pattern, ignoresCase }] }],
+      isExact: false,
+      ...(certain && { certain }),
+    };
   }
 
   #conversion(value: unknown): Operand {
@@ -774,6 +790,23 @@ function patternIn(text: unknown, ignoresCase: boolean): string | undefined {
   });
   const pattern = `%${signs.join('')}%`;
   return /[^%_]/.test(pattern) ? pattern.replaceAll(/%+/g, '%') : undefined;
+}
+
+/** Texts of characters that JSON never escapes, and that are stored after the space with which some JSON begins. */
+const plainText = /^[!#-[\]-~][ !#-[\]-~]*$/;
+
+/** Returns a condition of which each record has a text in the value of a JSON column; undefined for a text that SQL may not find as JavaScript does. */
+function certainlyContains(column: string, text: string, ignoresCase: boolean): Expression<SqlBool> | undefined {
+  if (text.length > maxPatternChars || !plainText.test(text)) return undefined;
+  const json = sql.ref(column);
+  // PostgreSQL may take the lower case of this letter for an i.
+  const whole = ignoresCase ? sql`lower(replace(${json}, 'İ', '"'))` : json;
+  const part = ignoresCase ? text.toLowerCase() : text;
+  // The text of null is empty, and that of a string has other characters than its JSON if that has a backslash.
+  return sql`(
+    memory_bytes <= ${sql.lit(maxMatchedBytes)} and ${json} <> 'null'
+    and (substr(${json}, 1, 1) <> '"' or replace(${json}, '\\', '') = ${json})
+    and replace(${whole}, ${part}, '') <> ${whole})`;
 }
 
 /** Stored times have the years 0 to 9999, of which numbers hold the microseconds up to 2255. */

@@ -10,6 +10,7 @@ import { nextTurn } from '../../core/turns.ts';
 import { type CallRow, emptyMembers, type JsonColumn, jsonColumns, smallColumns } from '../storage/call-rows.ts';
 import type { Database, Transaction } from '../storage/database.ts';
 import type { Tables } from '../storage/database-tables.ts';
+import { jsonOf } from '../storage/in-chunks.ts';
 import { totalMemoryOf } from '../storage/memory-bytes.ts';
 import { callFields } from './call-fields.ts';
 import {
@@ -48,6 +49,7 @@ import {
 } from './member-order.ts';
 import { hasMuchFeedback, readFeedbackByCall } from './related-values.ts';
 import {
+  askInRanges,
   type CallSums,
   callIfAccepted,
   comparedIfAccepted,
@@ -122,13 +124,44 @@ async function* rowsOfPlan(
   columns: readonly (keyof CallRow | 'json_bytes')[],
   limit: number,
 ): AsyncGenerator<SizedRow[], void, undefined> {
+  const read = [...new Set([...placeColumns, ...columns])];
   const tested = plan.accepts ? [...smallColumns, ...jsonColumnsOf(plan.paths)] : [];
-  const read = [...new Set([...placeColumns, ...columns, ...tested])];
-  const scan = { direction: 'asc', columns: read, offset: 0, limit } as const;
+  const scan = {
+    direction: 'asc',
+    columns: read,
+    tested: tested.filter((column) => !read.includes(column)),
+    offset: 0,
+    limit,
+  } as const;
   yield* inOrderOfStart(database, plan, scan, async (row) => {
+    if (row.is_certain) return row;
     await plan.budget.parse(row.memory_bytes);
     return !plan.accepts || (await comparedIfAccepted(plan, row)) ? row : undefined;
   });
+}
+
+/** Returns the rows of those of some calls that the tests of a plan accept. */
+const testedRows = (database: Database, plan: CallsPlan, ids: readonly string[]) =>
+  rowsOfPlan(database, { ...plan, certain: undefined, ids }, [], Number.MAX_SAFE_INTEGER);
+
+/** Finds calls as {@link findCalls} does, in no order, and yields their ids. */
+export async function* findCallIds(
+  database: Database,
+  selection: CallsSelection,
+  access: QueryAccess,
+): AsyncGenerator<string[], void, undefined> {
+  const [plan] = await narrowPlan(database, planCalls(database, selection, access), 'page');
+  const { certain } = plan;
+  if (!certain || isById(plan)) {
+    for await (const rows of rowsOfPlan(database, plan, [], Number.MAX_SAFE_INTEGER)) yield rows.map(({ id }) => id);
+    return;
+  }
+  for await (const { found, open } of askInRanges(database, plan, (transaction) =>
+    jsonOf('id', transaction, certain),
+  )) {
+    yield JSON.parse(found ?? '[]');
+    for await (const rows of testedRows(database, plan, open)) yield rows.map(({ id }) => id);
+  }
 }
 
 /**
@@ -568,21 +601,16 @@ async function countPlanned(database: Database, plan: CallsPlan, limit: number):
     }
     return count;
   }
-  let tested = plan;
-  const certain = plan.tests.map((test) => test.certain);
-  if (certain.every((condition) => condition !== undefined)) {
-    const accepted = eb.and(certain);
-    count = await countPlanned(
-      database,
-      { ...withPart(plan, { condition: accepted }), tests: [], accepts: undefined },
-      limit,
-    );
-    tested = withPart(plan, { condition: eb.not(accepted) });
+  if (plan.certain && !plan.ids) {
+    for await (const { found, open } of askInRanges(database, plan, () => sql<number | string>`count(*)`)) {
+      // PostgreSQL's driver returns counts as strings.
+      count += Number(found) - open.length;
+      for await (const rows of testedRows(database, plan, open)) count += rows.length;
+      if (count >= limit) return limit;
+    }
+    return count;
   }
-  const columns = [...smallColumns, ...jsonColumnsOf(plan.paths)];
-  const scan = { direction: 'asc', columns, offset: 0, limit: limit - count } as const;
-  if (scan.limit === 0) return limit;
-  for await (const calls of inOrderOfStart(database, tested, scan, callIfAccepted(tested))) count += calls.length;
+  for await (const rows of rowsOfPlan(database, plan, ['id'], limit)) count += rows.length;
   return count;
 }
 

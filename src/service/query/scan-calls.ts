@@ -14,7 +14,7 @@ import { deletedCallIds } from '../storage/call-events.ts';
 import { bytesOf, type CallRow, type JsonColumn, jsonColumns, smallColumns, toCall } from '../storage/call-rows.ts';
 import type { Database, Transaction } from '../storage/database.ts';
 import type { Tables } from '../storage/database-tables.ts';
-import { selectByIds } from '../storage/in-chunks.ts';
+import { jsonOf, selectByIds } from '../storage/in-chunks.ts';
 import { totalMemoryOf } from '../storage/memory-bytes.ts';
 import { type CallsPlan, hasIndex, isById, isCopied, isInOrderOfStart, needsScan } from './calls-plan.ts';
 import { ComparedRecord, type ConditionPart, joinParts } from './condition.ts';
@@ -32,6 +32,8 @@ interface ScanOptions {
   direction: SortKey['direction'];
   /** The columns to read. */
   columns: readonly CallColumn[];
+  /** Columns to read besides, of calls that must be tested. */
+  tested?: readonly CallColumn[];
   offset: number;
   limit: number;
 }
@@ -130,22 +132,29 @@ export function countOfCopies(project_id: string, copied: RawBuilder<unknown>, o
   )`;
 }
 
-/** Returns whether all calls of a range are in a queue that a plan excludes, by their number, which takes less time than looking up each. */
-async function isExcluded(transaction: Transaction, plan: CallsPlan, range: CallRange): Promise<boolean> {
-  const { project_id, parts } = plan;
-  const { direction, after, upTo } = range;
-  const items = parts.find(({ opposite }) => opposite?.copies)?.opposite?.copies;
-  if (!items || after?.started_at === upTo?.started_at || !parts.filter(isInOrderOfStart).every(isCopied)) return false;
+/**
+ * Returns the conditions of a plan by which the calls of a range must be tested; undefined if none satisfies them. If all of these calls
+ * are in a queue, which their number tells in less time than looking up each, those are the ones that are not about the queue.
+ */
+async function partsInRange(
+  transaction: Transaction,
+  { project_id, parts }: CallsPlan,
+  { direction, after, upTo }: CallRange,
+): Promise<readonly ConditionPart[] | undefined> {
+  const part = parts.find(({ copies, opposite }) => copies ?? opposite?.copies);
+  const items = part?.copies ?? part?.opposite?.copies;
+  if (!items || after?.started_at === upTo?.started_at || !parts.filter(isInOrderOfStart).every(isCopied)) return parts;
   // The indexes of items have no ids of calls.
   const [afterStart, upToStart] = [after, upTo].map((end) => end && { started_at: end.started_at });
   const where = conditionOf(parts.filter(isCopied), { direction, after: afterStart, upTo: upToStart });
   const copied = sql`from (${items(project_id, (direction === 'asc' ? after : upTo)?.started_at)}) as calls where ${where}`;
   // Deleted calls are looked up for every range.
   const next = sql`select 1 from deleted_calls where project_id = ${project_id} limit 1 offset 1000`;
-  const { rows } = await sql<{ isExcluded: unknown }>`select case when not exists (${next})
-    then (select count(*) from calls where ${where}) = ${countOfCopies(project_id, copied)} end as "isExcluded"
+  const { rows } = await sql<{ areAllIn: unknown }>`select case when not exists (${next})
+    then (select count(*) from calls where ${where}) = ${countOfCopies(project_id, copied)} end as "areAllIn"
   `.execute(transaction);
-  return Boolean(rows[0]!.isExcluded);
+  if (!rows[0]!.areAllIn) return parts;
+  return part?.copies ? parts.filter((other) => other !== part) : undefined;
 }
 
 /**
@@ -185,7 +194,7 @@ async function* inRanges<T>(
   database: Database,
   plan: CallsPlan,
   { size, hasRanges }: { size: SearchSize; hasRanges: boolean },
-  ask: (calls: SelectQueryBuilder<Tables, 'calls', unknown>) => Promise<T>,
+  ask: (calls: SelectQueryBuilder<Tables, 'calls', unknown>, transaction: Transaction) => Promise<T>,
 ): AsyncGenerator<T, void, undefined> {
   let after: Position | undefined;
   do {
@@ -194,8 +203,9 @@ async function* inRanges<T>(
       size.timed(async () => {
         const whole: CallRange = { direction: 'asc', after };
         const range = hasRanges ? await nextRange(transaction, plan, whole, size.calls) : whole;
-        const calls = range && transaction.selectFrom('calls').where(conditionOf(plan.parts, range));
-        return { found: calls && (await ask(calls)), end: range?.upTo };
+        const parts = range && (await partsInRange(transaction, plan, range));
+        const calls = parts && transaction.selectFrom('calls').where(conditionOf(parts, range));
+        return { found: calls && (await ask(calls, transaction)), end: range?.upTo };
       }),
     );
     if (found !== undefined) yield found;
@@ -217,6 +227,28 @@ export async function* countInRanges(
   )) {
     // PostgreSQL's driver returns counts as strings.
     yield Number(count);
+  }
+}
+
+/**
+ * Asks for something about the calls that match, range by range, and lists those of them that must be tested because they do not satisfy
+ * the certain condition of a plan (`open`).
+ */
+export async function* askInRanges<Found>(
+  database: Database,
+  plan: CallsPlan,
+  asked: (transaction: Transaction) => RawBuilder<Found>,
+): AsyncGenerator<{ found: Found; open: string[] }, void, undefined> {
+  const ranges = { size: new SearchSize(database), hasRanges: true };
+  for await (const { found, open } of inRanges(database, plan, ranges, (calls, transaction) =>
+    calls
+      .select([
+        asked(transaction).as('found'),
+        jsonOf('id', transaction, sql`not coalesce(${plan.certain!}, false)`).as('open'),
+      ])
+      .executeTakeFirstOrThrow(),
+  )) {
+    yield { found: found as Found, open: JSON.parse(open ?? '[]') };
   }
 }
 
@@ -276,16 +308,17 @@ export async function* sumInRanges(
   }
 }
 
-export type SizedRow = CallRow & { memory_bytes: number; json_bytes?: number };
+export type SizedRow = CallRow & { memory_bytes: number; json_bytes?: number } & Pick<FoundCall, 'is_certain'>;
 
 /** Returns the call of a row if the test of a plan accepts it. */
 export function callIfAccepted(plan: CallsPlan): (row: SizedRow) => Promise<RecordedCall | undefined> {
   return async (row) => {
     await plan.budget.parse(row.memory_bytes);
-    const record = plan.accepts ? await comparedIfAccepted(plan, row) : undefined;
+    const isTested = plan.accepts && !row.is_certain;
+    const record = isTested ? await comparedIfAccepted(plan, row) : undefined;
     // The record has other values if references are expanded.
     if (record && !plan.expand) return record.members as unknown as RecordedCall;
-    return record || !plan.accepts ? toCall(row) : undefined;
+    return record || !isTested ? toCall(row) : undefined;
   };
 }
 
@@ -295,15 +328,24 @@ export async function comparedIfAccepted(plan: CallsPlan, row: SizedRow): Promis
   const call = toCall(row);
   await expand?.(call);
   const record = new ComparedRecord(call, related?.of(row.id));
-  if (!accepts) return record;
+  if (!accepts || row.is_certain) return record;
   await budget.scan(row.memory_bytes, scans);
   return accepts(record) ? record : undefined;
 }
 
 /** The place of a call in the order of start, with the values of all columns to read if they are short. */
-export type FoundCall = Pick<Tables['calls'], 'id' | 'started_at' | 'memory_bytes'>;
+export interface FoundCall extends Pick<Tables['calls'], 'id' | 'started_at' | 'memory_bytes'> {
+  /** Set if the plan accepts the call without a test. */
+  is_certain?: unknown;
+}
 export const placeColumns = ['id', 'started_at'] as const;
 const place = [...placeColumns, 'memory_bytes'] as const;
+
+/** Returns what to select for the place of a call. */
+const placeIn = ({ certain }: CallsPlan) => [
+  ...place,
+  ...(certain ? [sql<unknown>`case when ${certain} then 1 end`.as('is_certain')] : []),
+];
 
 /** Converts the rows of a plan, in the order of start. `convert` returns undefined for a row that the plan does not accept. */
 export async function* inOrderOfStart<T>(
@@ -312,16 +354,20 @@ export async function* inOrderOfStart<T>(
   scan: ScanOptions,
   convert: (row: SizedRow) => Promise<T | undefined>,
 ): AsyncGenerator<T[], void, undefined> {
-  const { accepts, budget, ids } = plan;
-  const { columns, offset, limit } = scan;
+  const { accepts, certain, budget, ids } = plan;
+  const { tested = [], offset, limit } = scan;
+  const allColumns = [...scan.columns, ...tested];
+  // Those that must be tested are few then, and are read by their ids.
+  const columns = certain ? scan.columns : allColumns;
   const hasShortOnly = !ids && !columns.some((column) => unlimitedColumns.includes(column));
   // If indexes apply every condition, the database skips the first calls.
   const skippedByDatabase = !ids && !accepts && isOrdered(plan) ? offset : 0;
   let toSkip = offset - skippedByDatabase;
   // The values of small calls are read as they are found, unless they are to be skipped.
-  const readsSmall = hasShortOnly || (!ids && (accepts !== undefined || toSkip === 0));
-  const isRead = ({ memory_bytes }: FoundCall): boolean =>
-    hasShortOnly || (readsSmall && memory_bytes <= maxSmallBytes);
+  const readsSmall = hasShortOnly || (!ids && ((accepts && !certain) || toSkip === 0));
+  const hasAll = columns.length === allColumns.length;
+  const isRead = ({ memory_bytes, is_certain }: FoundCall): boolean =>
+    (hasAll || Boolean(is_certain)) && (hasShortOnly || (readsSmall && memory_bytes <= maxSmallBytes));
   let wanted = limit;
   const batches = ids
     ? listedInOrderOfStart(database, plan, ids, scan)
@@ -331,13 +377,17 @@ export async function* inOrderOfStart<T>(
     const skipped = accepts ? 0 : Math.min(toSkip, found.length);
     const remaining = accepts ? found : found.slice(skipped, skipped + wanted);
     toSkip -= skipped;
-    for (const batch of hasShortOnly ? [remaining] : inBatchesBySize(remaining, maxBatchBytes, memoryOf)) {
-      const bytes = hasShortOnly ? 0 : totalMemoryOf(batch);
+    const isShort = hasShortOnly && hasAll;
+    for (const batch of isShort ? [remaining] : inBatchesBySize(remaining, maxBatchBytes, memoryOf)) {
+      // Where all are skipped, those that are accepted for certain need not be read.
+      const toRead = toSkip < batch.length ? batch : batch.filter(({ is_certain }) => !is_certain);
+      toSkip -= batch.length - toRead.length;
+      const bytes = isShort ? 0 : totalMemoryOf(toRead);
       await budget.reserve(bytes);
       try {
-        const large = batch.filter((call) => !isRead(call));
-        const read = new Map((await readCallRows(database, plan, large, columns)).map((row) => [row.id, row]));
-        const rows = batch.flatMap((call) => (isRead(call) ? (call as SizedRow) : (read.get(call.id) ?? [])));
+        const large = toRead.filter((call) => !isRead(call));
+        const read = new Map((await readCallRows(database, plan, large, allColumns)).map((row) => [row.id, row]));
+        const rows = toRead.flatMap((call) => (isRead(call) ? (call as SizedRow) : (read.get(call.id) ?? [])));
         const accepted: T[] = [];
         await plan.related?.load(rows.map(({ id }) => id));
         for (const row of rows) {
@@ -390,7 +440,8 @@ async function* foundInOrderOfStart(
   { direction, offset, limit }: ScanOptions,
   { columns, skippedByDatabase }: { columns: readonly CallColumn[]; skippedByDatabase: number },
 ): AsyncGenerator<FoundCall[], void, undefined> {
-  const { parts, accepts, searchSize: size = new SearchSize(database) } = plan;
+  const { parts, accepts } = plan;
+  const size = new SearchSize(database);
   const needsRanges = !isOrdered(plan);
   let wanted = offset - skippedByDatabase + limit;
   let after: Position | undefined;
@@ -411,18 +462,20 @@ async function* foundInOrderOfStart(
     const maxFound = accepts ? maxBatchCalls : Math.min(wanted, maxBatchCalls);
     const found = await database.read((transaction) =>
       size.timed(async () => {
+        let tested: readonly ConditionPart[] | undefined = parts;
         // A range with more calls than a batch is searched to its end, which takes long to find.
         if (!isFull && needsRanges) {
           const range = await nextRange(transaction, plan, { direction, after }, size.calls);
           after = range?.after;
           end = range?.upTo;
-          if (!range || (await isExcluded(transaction, plan, range))) return [];
+          tested = range && (await partsInRange(transaction, plan, range));
         }
+        if (!tested) return [];
         const positions = transaction
           .selectFrom('calls')
-          .select(place)
+          .select(placeIn(plan))
           .select(columns.map((column) => (unlimitedColumns.includes(column) ? ifSmall(column) : selected(column))))
-          .where(conditionOf(parts, { direction, after, upTo: end }))
+          .where(conditionOf(tested, { direction, after, upTo: end }))
           .orderBy(startOf(plan), direction)
           .orderBy('id')
           .limit(maxFound)
@@ -455,7 +508,7 @@ async function* listedInOrderOfStart(
     await nextTurn();
     const first = await database.read((transaction) =>
       selectMatching(transaction, plan, batch)
-        .select(place)
+        .select(placeIn(plan))
         // An index of start would have the other calls too.
         .orderBy(sql`started_at || ''`, direction)
         .orderBy('id')

@@ -1,4 +1,4 @@
-import { PostgresAdapter, type SelectQueryBuilder, sql } from 'kysely';
+import { type Expression, PostgresAdapter, type RawBuilder, type SelectQueryBuilder, sql } from 'kysely';
 import { inBatches } from '../../core/in-batches.ts';
 import type { Transaction } from './database.ts';
 import type { Tables } from './database-tables.ts';
@@ -19,6 +19,19 @@ export async function inChunks<Row>(
 /** Returns true if the database of a transaction is PostgreSQL. */
 export function isPostgres(transaction: Transaction): boolean {
   return transaction.getExecutor().adapter instanceof PostgresAdapter;
+}
+
+/** Returns SQL of the JSON list of a column's texts, of all rows or of those that satisfy a condition. */
+export function jsonOf(
+  column: string,
+  transaction: Transaction,
+  condition: Expression<unknown> = sql`true`,
+): RawBuilder<string | null> {
+  const texts = sql.ref(column);
+  const filter = sql`filter (where ${condition})`;
+  return isPostgres(transaction)
+    ? sql`(json_agg(${texts}) ${filter})::text`
+    : sql`json_group_array(${texts}) ${filter}`;
 }
 
 /** The tables whose rows belong to projects. */

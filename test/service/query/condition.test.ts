@@ -332,12 +332,24 @@ const searchable = Object.entries(texts).map(([id, text], index) =>
     call: { inputs: { text }, output: text },
   }),
 );
+const first = JSON.parse(searchable[0]!);
+const withoutOutput = JSON.stringify({ ...first, call_id: 'none', call: {} });
+const withNull = JSON.stringify({ ...first, call_id: 'null', call: { output: null } });
+const withFloat = withNull.replaceAll('null', '{"n":1.0}').replace('"{"n":1.0}"', '"float"');
 await withStore(service.data, (store) =>
-  store.importItems([...searchable, JSON.stringify({ ...JSON.parse(searchable[0]!), call_id: 'none', call: {} })], {
-    projectId: 'p/texts',
-    queueId: 'q',
+  store.importItems([...searchable, withoutOutput, withNull, withFloat], { projectId: 'p/texts', queueId: 'q' }),
+);
+
+/** Of every four calls, the third has the text `nline` in its JSON only. */
+const many = Array.from({ length: 400 }, (_, index) =>
+  JSON.stringify({
+    ...first,
+    call_id: String(index),
+    call_started_at: new Date(1_767_225_600_000 + index * 1000).toISOString(),
+    call: { output: [{ text: 'nline' }, 'nline', 'line one\nline two', 'C:\\ nline'][index % 4] },
   }),
 );
+await withStore(service.data, (store) => store.importItems(many, { projectId: 'p/many', queueId: 'many' }));
 
 describe('a search for text in values', () => {
   it.each([
@@ -380,9 +392,26 @@ describe('a search for text in values', () => {
       return (await service.send('POST', '/calls/query_stats', basic, body)).body.count;
     };
     expect(await idsOf(contains(get('inputs'), '{"text":"nline"}'))).toBe(1);
-    expect(await idsOf(contains(get('inputs'), '{}'))).toBe(1);
+    expect(await idsOf(contains(get('inputs'), '{}'))).toBe(3);
     expect(await idsOf({ $eq: [get('inputs.text'), is('100% of_all')] })).toBe(1);
     expect(await idsOf({ $eq: [get('output'), is('line one\nline two\t\u0001')] })).toBe(1);
-    expect(await idsOf({ $not: [contains(get('output'), 'nline')] })).toBe(8);
+    expect(await idsOf(contains(get('output'), '{"n":1.0}'))).toBe(1);
+    expect(await idsOf(contains(get('output'), 'null'))).toBe(0);
+    expect(await idsOf(contains(get('output'), ' {'))).toBe(0);
+    expect(await idsOf({ $not: [contains(get('output'), 'nline')] })).toBe(10);
+  });
+
+  it.each([
+    [0, ['0', '1', '3']],
+    [150, ['200', '201', '203']],
+    [299, ['399']],
+    [300, []],
+  ])('skips %i calls with the text, whether their JSON tells or not', async (offset, ids) => {
+    const query = { $expr: contains(get('output'), 'nline') };
+    const body = { project_id: 'p/many', columns: ['id'], query, offset, limit: 3 };
+    const answer = await service.send('POST', '/calls/stream_query', basic, body);
+    expect([...(answer.body as string).matchAll(/"id":"(\d+)"/g)].map(([, id]) => id)).toEqual(ids);
+    const count = await service.send('POST', '/calls/query_stats', basic, { project_id: 'p/many', query });
+    expect(count.body.count).toBe(300);
   });
 });
