@@ -132,29 +132,25 @@ export function countOfCopies(project_id: string, copied: RawBuilder<unknown>, o
   )`;
 }
 
-/**
- * Returns the conditions of a plan by which the calls of a range must be tested; undefined if none satisfies them. If all of these calls
- * are in a queue, which their number tells in less time than looking up each, those are the ones that are not about the queue.
- */
-async function partsInRange(
+/** Returns whether all calls of a range are in a queue, by their number, which takes less time than looking up each. */
+async function areAllIn(
+  copies: ConditionPart['copies'],
   transaction: Transaction,
   { project_id, parts }: CallsPlan,
   { direction, after, upTo }: CallRange,
-): Promise<readonly ConditionPart[] | undefined> {
-  const part = parts.find(({ copies, opposite }) => copies ?? opposite?.copies);
-  const items = part?.copies ?? part?.opposite?.copies;
-  if (!items || after?.started_at === upTo?.started_at || !parts.filter(isInOrderOfStart).every(isCopied)) return parts;
+): Promise<boolean> {
+  if (!copies || after?.started_at === upTo?.started_at || !parts.filter(isInOrderOfStart).every(isCopied))
+    return false;
   // The indexes of items have no ids of calls.
   const [afterStart, upToStart] = [after, upTo].map((end) => end && { started_at: end.started_at });
   const where = conditionOf(parts.filter(isCopied), { direction, after: afterStart, upTo: upToStart });
-  const copied = sql`from (${items(project_id, (direction === 'asc' ? after : upTo)?.started_at)}) as calls where ${where}`;
+  const copied = sql`from (${copies(project_id, (direction === 'asc' ? after : upTo)?.started_at)}) as calls where ${where}`;
   // Deleted calls are looked up for every range.
   const next = sql`select 1 from deleted_calls where project_id = ${project_id} limit 1 offset 1000`;
   const { rows } = await sql<{ areAllIn: unknown }>`select case when not exists (${next})
     then (select count(*) from calls where ${where}) = ${countOfCopies(project_id, copied)} end as "areAllIn"
   `.execute(transaction);
-  if (!rows[0]!.areAllIn) return parts;
-  return part?.copies ? parts.filter((other) => other !== part) : undefined;
+  return Boolean(rows[0]!.areAllIn);
 }
 
 /**
@@ -203,8 +199,10 @@ async function* inRanges<T>(
       size.timed(async () => {
         const whole: CallRange = { direction: 'asc', after };
         const range = hasRanges ? await nextRange(transaction, plan, whole, size.calls) : whole;
-        const parts = range && (await partsInRange(transaction, plan, range));
-        const calls = parts && transaction.selectFrom('calls').where(conditionOf(parts, range));
+        const inQueue = plan.parts.find(({ copies }) => copies);
+        const isNeedless = range && (await areAllIn(inQueue?.copies, transaction, plan, range));
+        const parts = isNeedless ? plan.parts.filter((part) => part !== inQueue) : plan.parts;
+        const calls = range && transaction.selectFrom('calls').where(conditionOf(parts, range));
         return { found: calls && (await ask(calls, transaction)), end: range?.upTo };
       }),
     );
@@ -357,7 +355,7 @@ export async function* inOrderOfStart<T>(
   const { accepts, certain, budget, ids } = plan;
   const { tested = [], offset, limit } = scan;
   const allColumns = [...scan.columns, ...tested];
-  // Those that must be tested are few then, and are read by their ids.
+  // With a certain condition, few calls must be tested: these are read by their ids.
   const columns = certain ? scan.columns : allColumns;
   const hasShortOnly = !ids && !columns.some((column) => unlimitedColumns.includes(column));
   // If indexes apply every condition, the database skips the first calls.
@@ -379,7 +377,7 @@ export async function* inOrderOfStart<T>(
     toSkip -= skipped;
     const isShort = hasShortOnly && hasAll;
     for (const batch of isShort ? [remaining] : inBatchesBySize(remaining, maxBatchBytes, memoryOf)) {
-      // Where all are skipped, those that are accepted for certain need not be read.
+      // If the page begins after all of these calls, only those that must be tested are read.
       const toRead = toSkip < batch.length ? batch : batch.filter(({ is_certain }) => !is_certain);
       toSkip -= batch.length - toRead.length;
       const bytes = isShort ? 0 : totalMemoryOf(toRead);
@@ -443,6 +441,7 @@ async function* foundInOrderOfStart(
   const { parts, accepts } = plan;
   const size = new SearchSize(database);
   const needsRanges = !isOrdered(plan);
+  const excluded = parts.find(({ opposite }) => opposite?.copies)?.opposite?.copies;
   let wanted = offset - skippedByDatabase + limit;
   let after: Position | undefined;
   let end: Position | undefined;
@@ -462,20 +461,18 @@ async function* foundInOrderOfStart(
     const maxFound = accepts ? maxBatchCalls : Math.min(wanted, maxBatchCalls);
     const found = await database.read((transaction) =>
       size.timed(async () => {
-        let tested: readonly ConditionPart[] | undefined = parts;
         // A range with more calls than a batch is searched to its end, which takes long to find.
         if (!isFull && needsRanges) {
           const range = await nextRange(transaction, plan, { direction, after }, size.calls);
           after = range?.after;
           end = range?.upTo;
-          tested = range && (await partsInRange(transaction, plan, range));
+          if (!range || (await areAllIn(excluded, transaction, plan, range))) return [];
         }
-        if (!tested) return [];
         const positions = transaction
           .selectFrom('calls')
           .select(placeIn(plan))
           .select(columns.map((column) => (unlimitedColumns.includes(column) ? ifSmall(column) : selected(column))))
-          .where(conditionOf(tested, { direction, after, upTo: end }))
+          .where(conditionOf(parts, { direction, after, upTo: end }))
           .orderBy(startOf(plan), direction)
           .orderBy('id')
           .limit(maxFound)
