@@ -17,15 +17,29 @@ const withSource = (source: string, run: (...args: never[]) => unknown) =>
   Object.assign(run, { toString: () => source });
 const addSource = 'async function add(a, b) { return a + b; }';
 
+/**
+ * Saves a dataset. Waits for the references of its rows too: the SDK asks for them meanwhile, and fails long after the
+ * test if the service is gone by then.
+ */
+async function save(dataset: {
+  length: number;
+  save: () => Promise<{ uri(): string; digest: string }>;
+  getRow: (index: number) => { __savedRef: Promise<unknown> };
+}) {
+  const ref = await dataset.save();
+  await Promise.all(Array.from({ length: dataset.length }, (_, index) => dataset.getRow(index).__savedRef));
+  return ref;
+}
+
 describe.skipIf(!hasWeaveSdk)('the SDK stores in the embedded service', () => {
   it('a dataset, and reads it back with references to its rows', async () => {
     const { weave, client, post } = await connectSdk();
     const create = () => new weave.Dataset({ name: 'sdk-rows', rows: rows.map((row) => ({ ...row })) });
     const saved = create();
-    const ref = await saved.save();
+    const ref = await save(saved);
     expect(ref.uri()).toBe(dataset);
     expect((await saved.getRow(0).__savedRef).uri()).toBe(`${dataset}/attr/rows/id/${rowDigests[0]}`);
-    expect((await create().save()).uri()).toBe(dataset);
+    expect((await save(create())).uri()).toBe(dataset);
 
     const read = await client.get(ref);
     expect(read).toBeInstanceOf(weave.Dataset);
@@ -53,8 +67,8 @@ describe.skipIf(!hasWeaveSdk)('the SDK stores in the embedded service', () => {
 
   it('versions of a dataset, which it reads by digest, number and as the latest', async () => {
     const { weave, client } = await connectSdk();
-    const first = await new weave.Dataset({ id: 'd', name: 'versions', rows: [{ n: 1 }] }).save();
-    const second = await new weave.Dataset({ id: 'd', name: 'versions', rows: [{ n: 1 }, { n: 2 }] }).save();
+    const first = await save(new weave.Dataset({ id: 'd', name: 'versions', rows: [{ n: 1 }] }));
+    const second = await save(new weave.Dataset({ id: 'd', name: 'versions', rows: [{ n: 1 }, { n: 2 }] }));
     expect(first.uri()).not.toBe(second.uri());
     const lengthOf = async (digest: string) =>
       (await client.get(new weave.ObjectRef('team/support', 'versions', digest))).length;
@@ -201,7 +215,7 @@ describe.skipIf(!hasWeaveSdk)('the SDK stores in the embedded service', () => {
 
   it('a dataset that survives when the service is killed right after it has answered', async () => {
     const { weave, service, connectAgain } = await connectSdk();
-    const ref = await new weave.Dataset({ name: 'sdk-rows', rows: rows.map((row) => ({ ...row })) }).save();
+    const ref = await save(new weave.Dataset({ name: 'sdk-rows', rows: rows.map((row) => ({ ...row })) }));
     await service.kill();
     const { client } = await connectAgain();
     const read = await client.get(ref);
@@ -234,7 +248,7 @@ describe.skipIf(!hasWeaveSdk)('the SDK and the tools on one service', () => {
     for await (const { __savedRef, ...row } of read) found.push([row, (await __savedRef).uri()]);
     expect(found).toEqual(rows.map((row, index) => [row, `${dataset_ref}/attr/rows/id/${rowDigests[index]}`]));
     const same = new weave.Dataset({ name: 'by-heddle', description: 'Sums.', rows: rows.map((row) => ({ ...row })) });
-    expect((await same.save()).uri()).toBe(dataset_ref);
+    expect((await save(same)).uri()).toBe(dataset_ref);
     expect(await call('read_object', { ref: `${dataset_ref}/attr/rows/id/${rowDigests[1]}` })).toMatchObject({
       val: rows[1],
     });
@@ -252,7 +266,7 @@ describe.skipIf(!hasWeaveSdk)('the SDK and the tools on one service', () => {
 
   it('let the tools read what the SDK stores', async () => {
     const { weave, client, call } = await connectBoth();
-    const ref = await new weave.Dataset({ name: 'by-sdk', rows: rows.map((row) => ({ ...row })) }).save();
+    const ref = await save(new weave.Dataset({ name: 'by-sdk', rows: rows.map((row) => ({ ...row })) }));
     expect(await call('read_object', { ref: ref.uri() })).toMatchObject({ kind: 'dataset', row_count: 2, rows });
     const messages = [{ role: 'system', content: 'Answer in {language}.' }];
     const prompt = await client.publish(new weave.MessagesPrompt({ name: 'sdk-chat', messages }));
