@@ -7,7 +7,7 @@ import { inBatches, inBatchesBySize } from '../../core/in-batches.ts';
 import type { Members } from '../../core/json/json-object.ts';
 import { nextTurn } from '../../core/turns.ts';
 import { referenceExpander } from '../query/expand-references.ts';
-import { countFoundCalls, findCallRows, findCalls } from '../query/find-calls.ts';
+import { countFoundCalls, findCalls, measureCalls } from '../query/find-calls.ts';
 import type { RequestBudget } from '../request-budget.ts';
 import { deleteCallTrees, nameCall, recordEvents } from '../storage/call-events.ts';
 import { emptyMembers } from '../storage/call-rows.ts';
@@ -92,15 +92,7 @@ async function* withFeedback(
 export const countCalls: OperationHandler<'countCalls'> = async ({ body, maySee, budget }, { database }) => {
   const { limit, include_total_storage_size, ...selection } = body;
   const access = { maySee, budget };
-  if (include_total_storage_size) {
-    let count = 0;
-    let total_storage_size_bytes = 0;
-    for await (const calls of findCallRows(database, { ...selection, limit }, ['json_bytes'], access)) {
-      count += calls.length;
-      for (const { json_bytes } of calls) total_storage_size_bytes += json_bytes!;
-    }
-    return { count, total_storage_size_bytes };
-  }
+  if (include_total_storage_size) return measureCalls(database, { ...selection, limit }, access);
   if (limit == null) return { count: await countFoundCalls(database, body, Number.MAX_SAFE_INTEGER, access) };
   const count = await countFoundCalls(database, body, limit + 1, access);
   return { count: Math.min(count, limit), has_more: count > limit };

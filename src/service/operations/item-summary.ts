@@ -1,8 +1,10 @@
 import { type SelectQueryBuilder, sql } from 'kysely';
 import type { ResultOf } from '../../contract/endpoints.ts';
 import { annotationStates, isFinished } from '../../contract/queue-items.ts';
+import { inBatches } from '../../core/in-batches.ts';
 import { medianSeconds } from '../../core/statistics/pace.ts';
 import { withoutZone } from '../../core/timestamps.ts';
+import { nextTurn } from '../../core/turns.ts';
 import type { RequestBudget } from '../request-budget.ts';
 import type { Database, Transaction } from '../storage/database.ts';
 import type { Tables } from '../storage/database-tables.ts';
@@ -80,8 +82,32 @@ function hasQueue(database: Database, { project_id, queue_id }: QueueKey): Promi
   return database.read(async (transaction) => (await findQueue(transaction, project_id, queue_id)) !== undefined);
 }
 
-/** Counts items by operation and state. */
-function readGroups(database: Database, target: QueueKey, conditions: ItemSelection) {
+/** Number of wanted calls whose items are counted in one statement. */
+const callsPerCount = 20_000;
+
+/** Counts items by operation and state. Those of many wanted calls take several statements, so that other requests can proceed. */
+async function readGroups(database: Database, target: QueueKey, conditions: ItemSelection): Promise<ItemGroup[]> {
+  const wanted = conditions.lists.find(({ isWanted }) => isWanted);
+  if (!wanted || wanted.calls.length <= callsPerCount) return readGroupsAtOnce(database, target, conditions);
+  const others = conditions.lists.filter((list) => list !== wanted);
+  const groups = new Map<string, ItemGroup>();
+  for (const calls of inBatches(wanted.calls, callsPerCount)) {
+    await nextTurn();
+    const lists = [...others, { ...wanted, calls }];
+    for (const group of await readGroupsAtOnce(database, target, { ...conditions, lists })) {
+      const known = groups.get(keyOf(group));
+      if (known) known.count += group.count;
+      else groups.set(keyOf(group), group);
+    }
+    if (groups.size > summaryLimits.kinds) break;
+  }
+  return [...groups.values()];
+}
+
+const keyOf = ({ call_op_name, annotation_state }: Pick<ItemGroup, 'call_op_name' | 'annotation_state'>): string =>
+  `${annotation_state} ${call_op_name}`;
+
+function readGroupsAtOnce(database: Database, target: QueueKey, conditions: ItemSelection): Promise<ItemGroup[]> {
   return database.read(async (transaction) => {
     // PostgreSQL would read the table with several processes, which takes longer than an index does with one.
     if (isPostgres(transaction))
@@ -101,8 +127,6 @@ async function countGroups(
   target: QueueKey,
   conditions: ItemSelection,
 ): Promise<ItemGroup[]> {
-  const keyOf = ({ call_op_name, annotation_state }: Pick<ItemGroup, 'call_op_name' | 'annotation_state'>) =>
-    `${annotation_state} ${call_op_name}`;
   const exclusion = exclusionIn(conditions);
   if (exclusion) {
     const all = await countGroups(transaction, target, exclusion.all);

@@ -26,8 +26,8 @@ export interface ItemSelection {
   filter: Filter;
   account: string;
   database: Database;
-  /** Calls, as SQL, and their number: only their items are wanted, or all others. Ids of items find those to leave out sooner. */
-  lists: { isWanted: boolean; calls: RawBuilder<unknown>; count: number; items?: RawBuilder<unknown> }[];
+  /** Ids of calls: only their items are wanted, or all others. Ids of items, as SQL, find those to leave out sooner. */
+  lists: { isWanted: boolean; calls: readonly string[]; items?: RawBuilder<unknown> }[];
   /** Tells whether a call fulfils the conditions on judgements, if these are left to whoever reads the judgements anyway. */
   passes?: JudgementsTest;
   /** True if the lists have the calls of the first items of a page only, which were enough to fill it. */
@@ -85,7 +85,7 @@ export async function conditionsFor(
   if (text != null) {
     const { ids, isForPage } = await callsWithText(text, conditions, queue, request);
     // SQLite makes an index of the list, of a million ids in no order in 4 s, in their own order in 0.2 s.
-    conditions.lists.push({ isWanted: true, calls: database.textsOf(JSON.stringify(ids.sort())), count: ids.length });
+    conditions.lists.push({ isWanted: true, calls: ids.sort() });
     conditions.isForPage = isForPage;
   }
   return conditions;
@@ -142,13 +142,12 @@ async function listJudgedCalls(
       ids.push(...calls);
     }
   }
-  const calls = database.textsOf(JSON.stringify(ids));
-  const list = { isWanted, calls, count: ids.length };
+  const list = { isWanted, calls: ids };
   if (isWanted || countsUnwanted) return list;
   // The indexes of orders have the ids of items, but not of calls, for which each item would be read.
   const [found] = await database.read((transaction) =>
     selectItems(transaction, queue)
-      .where(sql<boolean>`call_id in ${calls}`)
+      .where(sql<boolean>`call_id in ${database.textsOf(JSON.stringify(ids))}`)
       .select(jsonOf('id', transaction).as('ids'))
       .execute(),
   );
@@ -285,8 +284,10 @@ export function selectItems(
   // An index has only those that failed; a parameter would hide that from the planner.
   if (has_error != null) items = items.where('failed', '=', sql.lit(has_error ? 1 : 0));
   for (const { isWanted, calls, items: unwanted } of lists) {
-    const isUnwanted = unwanted ? sql<boolean>`queue_items.id in ${unwanted}` : isIn(calls);
-    items = items.where(isWanted ? isIn(calls) : sql<boolean>`not (${isUnwanted})`);
+    const isListed = unwanted
+      ? sql<boolean>`queue_items.id in ${unwanted}`
+      : isIn(database.textsOf(JSON.stringify(calls)));
+    items = items.where(isWanted ? isListed : sql<boolean>`not (${isListed})`);
   }
   return items;
 }
@@ -300,7 +301,7 @@ export function findsByIndex({ filter, lists }: ItemSelection): boolean {
 
 /** Returns the maximum number of items that fulfil conditions, where these list them or their calls; otherwise infinity. */
 export function maxItemsOf({ lists }: ItemSelection): number {
-  return Math.min(...lists.map(({ isWanted, count }) => (isWanted ? count : Infinity)));
+  return Math.min(...lists.map(({ isWanted, calls }) => (isWanted ? calls.length : Infinity)));
 }
 
 const commonColumns = ['id', 'call_id', 'call_op_name', 'call_trace_id', 'added_by'] as const;

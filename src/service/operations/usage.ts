@@ -11,10 +11,9 @@ import { CallTotals, firstNumber, totalledColumns } from '../../core/statistics/
 import { microsecondsOf, normalizeTimestamp, shortTimestamp } from '../../core/timestamps.ts';
 import { nextTurn } from '../../core/turns.ts';
 import type { CallsSelection, QueryAccess } from '../query/calls-plan.ts';
-import { findCallRows, findCalls, sumCalls } from '../query/find-calls.ts';
+import { findCallRows, findCalls, measureCalls, sumCalls } from '../query/find-calls.ts';
 import { type CallSums, toCallSums } from '../query/scan-calls.ts';
 import { operationOf } from '../runs/recorded-runs.ts';
-import { bytesOf, jsonColumns } from '../storage/call-rows.ts';
 import type { Database } from '../storage/database.ts';
 import { selectInProject } from '../storage/in-chunks.ts';
 import { createCostAdder } from './costs.ts';
@@ -316,19 +315,17 @@ function figures(
 }
 
 /** Measures what a project stores, in bytes: its JSON and its files. */
-export const projectStats: OperationHandler<'projectStats'> = async ({ body }, { database }) => {
+export const projectStats: OperationHandler<'projectStats'> = async ({ body, budget }, { database }) => {
   const { project_id } = body;
   const isWanted = (flag: boolean | null | undefined): boolean => flag ?? true;
   return {
     trace_storage_size_bytes: isWanted(body.include_trace_storage_size)
-      ? await sizeOf(database, project_id, 'calls')
+      ? (await measureCalls(database, { project_id }, { budget })).total_storage_size_bytes
       : null,
     objects_storage_size_bytes: isWanted(body.include_object_storage_size)
       ? await objectBytes(database, project_id)
       : null,
-    tables_storage_size_bytes: isWanted(body.include_table_storage_size)
-      ? await sizeOf(database, project_id, 'row_contents')
-      : null,
+    tables_storage_size_bytes: isWanted(body.include_table_storage_size) ? await rowBytes(database, project_id) : null,
     files_storage_size_bytes: isWanted(body.include_file_storage_size) ? await fileBytes(database, project_id) : null,
   };
 };
@@ -357,27 +354,19 @@ async function objectBytes(database: Database, project_id: string): Promise<numb
   return Number(size ?? 0);
 }
 
-/** The columns with JSON of each table, and the column that orders the rows of a project. */
-const measured = {
-  calls: { key: 'id', columns: jsonColumns },
-  row_contents: { key: 'digest', columns: ['content'] },
-} as const;
-
 /** Number of rows that one statement measures. */
 const rowsPerMeasure = 5000;
 
-/** Adds up the bytes of the JSON of a table, range by range, so that other requests can proceed. */
-async function sizeOf(database: Database, project_id: string, table: keyof typeof measured): Promise<number> {
-  const { key, columns } = measured[table];
+/** Adds up the bytes of the rows of tables, range by range, so that other requests can proceed. */
+async function rowBytes(database: Database, project_id: string): Promise<number> {
   let total = 0;
   let after: string | null = '';
   while (after !== null) {
     await nextTurn();
     const next: RawBuilder<{ bytes: number | null; last: string | null }> = sql`
-      select sum(bytes) as bytes, max(id) as last from (
-        select ${sql.ref(key)} as id, ${bytesOf(columns)} as bytes from ${sql.table(table)}
-        where project_id = ${project_id} and ${sql.ref(key)} > ${after}
-        order by ${sql.ref(key)} limit ${sql.lit(rowsPerMeasure)}
+      select sum(octet_length(content)) as bytes, max(digest) as last from (
+        select digest, content from row_contents where project_id = ${project_id} and digest > ${after}
+        order by digest limit ${sql.lit(rowsPerMeasure)}
       ) as measured`;
     const { rows } = await database.read((transaction) => next.execute(transaction));
     total += Number(rows[0]!.bytes ?? 0);

@@ -198,7 +198,7 @@ export async function narrowPlan(database: Database, plan: CallsPlan, purpose: '
     return [withIds({ ...plan, parts: plan.parts.filter((part) => part !== named) }, named.about!.values!)];
   }
   if (isById(plan)) return [plan];
-  if (purpose === 'count' && plan.parts.filter(({ copies }) => copies).length === 1) {
+  if (purpose === 'count' && queuesOf(plan).length === 1) {
     const byOperation = await withOperations(database, plan, purpose);
     if (byOperation.ids || copiesOf(byOperation)) return [byOperation];
   }
@@ -237,12 +237,13 @@ async function withFeedback(database: Database, plan: CallsPlan): Promise<CallsP
 export const isCopied = ({ about }: ConditionPart): boolean =>
   ['project_id', 'op_name', 'started_at'].includes(about?.column ?? '');
 
+/** Returns the conditions that each name one queue. */
+export const queuesOf = ({ parts }: CallsPlan): ConditionPart[] => parts.filter(({ copies }) => copies);
+
 /** Returns the condition on a queue whose copies have all that the other conditions of a plan compare; undefined without one. */
 export function copiesOf({ parts, accepts, ids }: CallsPlan): ConditionPart | undefined {
   const [part, ...others] = parts.filter((other) => other.about?.is !== 'positive' && !isCopied(other));
-  // Conditions that list calls compare their ids.
-  const areListed = others.every(({ callIds }) => callIds);
-  return part?.copies && areListed && !accepts && !ids ? part : undefined;
+  return part?.copies && others.length === 0 && !accepts && !ids ? part : undefined;
 }
 
 /** Returns the type of the feedback that a test reads, if it reads nothing else and accepts no call without it. */

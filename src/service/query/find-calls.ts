@@ -25,6 +25,7 @@ import {
   narrowPlan,
   planCalls,
   type QueryAccess,
+  queuesOf,
   readsNameOnly,
   timeColumns,
   withConditions,
@@ -110,12 +111,12 @@ function decidingKeys(keys: readonly SortKey[]): readonly SortKey[] {
  */
 export async function* findCallRows(
   database: Database,
-  { limit, ...selection }: CallsSelection & Pick<BodyOf<'queryCalls'>, 'limit'>,
-  columns: readonly (keyof CallRow | 'json_bytes')[],
+  selection: CallsSelection,
+  columns: readonly (keyof CallRow)[],
   access: QueryAccess,
 ): AsyncGenerator<SizedRow[], void, undefined> {
   const [plan] = await narrowPlan(database, planCalls(database, selection, access), 'page');
-  yield* rowsOfPlan(database, plan, columns, limit ?? Number.MAX_SAFE_INTEGER);
+  yield* rowsOfPlan(database, plan, columns, Number.MAX_SAFE_INTEGER);
 }
 
 async function* rowsOfPlan(
@@ -164,23 +165,42 @@ export async function* findCallIds(
   }
 }
 
+/** A selection, of which perhaps only the first calls in the order of start are wanted. */
+type LimitedSelection = CallsSelection & Pick<BodyOf<'queryCalls'>, 'limit'>;
+
 /**
  * Adds up the calls of a selection by the first `chars` characters of their start. The database does it, unless tests must read each
  * call. Several sums can have the same beginning.
  */
 export async function* sumCalls(
   database: Database,
-  selection: CallsSelection,
+  { limit, ...selection }: LimitedSelection,
   chars: number,
   access: QueryAccess,
 ): AsyncGenerator<CallSums[], void, undefined> {
   const [plan] = await narrowPlan(database, planCalls(database, selection, access), 'page');
-  if (!plan.accepts && !plan.ids) {
+  if (!plan.accepts && !plan.ids && limit == null) {
     yield* sumInRanges(database, plan, chars);
     return;
   }
-  const rows = rowsOfPlan(database, plan, ['exception', 'latency'], Number.MAX_SAFE_INTEGER);
+  const rows = rowsOfPlan(database, plan, ['exception', 'latency', 'json_bytes'], limit ?? Number.MAX_SAFE_INTEGER);
   for await (const batch of rows) yield batch.map(toCallSums);
+}
+
+/** Counts the calls of a selection, and adds up the bytes of their JSON. */
+export async function measureCalls(
+  database: Database,
+  selection: LimitedSelection,
+  access: QueryAccess,
+): Promise<{ count: number; total_storage_size_bytes: number }> {
+  const measured = { count: 0, total_storage_size_bytes: 0 };
+  for await (const sums of sumCalls(database, selection, 0, access)) {
+    for (const { count, json_bytes } of sums) {
+      measured.count += count;
+      measured.total_storage_size_bytes += json_bytes;
+    }
+  }
+  return measured;
 }
 
 /** The calls of a plan to yield. */
@@ -595,7 +615,12 @@ async function countPlanned(database: Database, plan: CallsPlan, limit: number):
   if (listed) return countCopies(database, plan, listed, limit);
   let count = 0;
   if (!plan.accepts) {
-    for await (const found of plan.ids ? countListed(database, plan, plan.ids) : countInRanges(database, plan, limit)) {
+    const counts = plan.ids
+      ? countListed(database, plan, plan.ids)
+      : queuesOf(plan).length > 1 && database.blocksEventLoop
+        ? countInQueues(database, plan)
+        : countInRanges(database, plan, limit);
+    for await (const found of counts) {
       count += found;
       if (count >= limit) return limit;
     }
@@ -631,6 +656,30 @@ async function countCopies(
   );
   // PostgreSQL's driver returns counts as strings.
   return Math.min(limit, Number(rows[0]!.count));
+}
+
+/** Counts the calls of a plan that are in several large queues, by the ids in the one with the fewest items. */
+async function* countInQueues(database: Database, plan: CallsPlan): AsyncGenerator<number, void, undefined> {
+  const { project_id, parts } = plan;
+  const queues = await Promise.all(
+    queuesOf(plan).map(async (queue) => ({
+      queue,
+      items: await countCopies(database, { ...plan, parts: [] }, queue, Number.MAX_SAFE_INTEGER),
+    })),
+  );
+  const { queue: smallest } = queues.reduce((least, other) => (other.items < least.items ? other : least));
+  const others = { ...plan, parts: parts.filter((part) => part !== smallest) };
+  let after = '';
+  let ids: string[];
+  do {
+    await nextTurn();
+    const next = sql<{ call_id: string }>`
+      select call_id from (${smallest.callIds!(project_id)}) as listed where call_id > ${after}
+      order by call_id limit ${sql.lit(maxSearched)}`;
+    ids = (await database.read((transaction) => next.execute(transaction))).rows.map(({ call_id }) => call_id);
+    yield* countListed(database, others, ids);
+    after = ids.at(-1) ?? '';
+  } while (ids.length === maxSearched);
 }
 
 /** The place of a call in another order than that of start. */

@@ -262,12 +262,14 @@ export interface CallSums {
   latency: number | null;
   min_latency: number | null;
   max_latency: number | null;
+  /** Bytes of their JSON. */
+  json_bytes: number;
 }
 
 /** Returns the sums of one call. */
-export function toCallSums({ started_at, exception, latency }: SizedRow): CallSums {
+export function toCallSums({ started_at, exception, latency, json_bytes = 0 }: SizedRow): CallSums {
   const [failed, timed] = [exception ? 1 : 0, latency === null ? 0 : 1];
-  return { started_at, count: 1, failed, timed, latency, min_latency: latency, max_latency: latency };
+  return { started_at, count: 1, failed, timed, latency, min_latency: latency, max_latency: latency, json_bytes };
 }
 
 /**
@@ -292,6 +294,7 @@ export async function* sumInRanges(
         fn.sum<number | null>('latency').as('latency'),
         fn.min('latency').as('min_latency'),
         fn.max('latency').as('max_latency'),
+        sql<number>`sum(${bytesOf(jsonColumns)})`.as('json_bytes'),
       ])
       .groupBy(beginning)
       .execute(),
@@ -302,6 +305,7 @@ export async function* sumInRanges(
       count: Number(sum.count),
       failed: Number(sum.failed),
       timed: Number(sum.timed),
+      json_bytes: Number(sum.json_bytes),
     }));
   }
 }

@@ -314,13 +314,14 @@ describe('calls', () => {
     };
     expect(await count({})).toEqual({ count: 7 });
     expect(await count({ project_id: 'p/nobody' })).toEqual({ count: 0 });
-    expect(await count({ filter: { op_names: ['odd'] }, include_total_storage_size: true })).toEqual({
-      count: 3,
-      total_storage_size_bytes: expect.any(Number),
-    });
     const $expr = { $gte: [{ $convert: { input: { $getField: 'inputs.n' }, to: 'double' } }, { $literal: 3 }] };
     expect(await count({ query: { $expr } })).toEqual({ count: 4 });
     expect(await count({ query: { $expr }, filter: { op_names: ['odd'] } })).toEqual({ count: 2 });
+    const measure = (body: object) => count({ ...body, include_total_storage_size: true });
+    expect(await measure({ filter: { op_names: ['odd'] } })).toEqual({ count: 3, total_storage_size_bytes: 27 });
+    expect(await measure({ query: { $expr } })).toEqual({ count: 4, total_storage_size_bytes: 36 });
+    expect(await measure({ limit: 5 })).toEqual({ count: 5, total_storage_size_bytes: 45 });
+    expect(await measure({ project_id: 'p/nobody' })).toEqual({ count: 0, total_storage_size_bytes: 0 });
     expect(await count({ limit: 5 })).toEqual({ count: 5, has_more: true });
     expect(await count({ limit: 7 })).toEqual({ count: 7, has_more: false });
     expect(await count({ limit: 1, filter: { op_names: ['odd'] } })).toEqual({ count: 1, has_more: true });

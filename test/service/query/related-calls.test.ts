@@ -283,12 +283,14 @@ describe('conditions on the queues of calls', () => {
     expect(await sorted('op_name')).toBe('db');
   });
 
-  it('search the calls of a queue with more than 50,000 items for a text', async () => {
+  it('count the calls of two queues with more than 50,000 items each, and search one for a text', async () => {
     const project = 'team/texts';
     const ask = (path: string, body: object) => send(path, { ...body, project_id: project });
-    const { id } = (await ask('/annotation_queues', { name: 'All but three', scorer_refs: [] })) as { id: string };
+    const addQueue = async (name: string) =>
+      (await ask('/annotation_queues', { name, scorer_refs: [] })) as { id: string };
+    const [{ id }, { id: late }] = [await addQueue('All but three'), await addQueue('Later ones')];
     const database = await openDatabase(service.data);
-    for (let first = 1; first < 50_001; first += 10_000) {
+    for (let first = 1; first < 60_001; first += 10_000) {
       const numbers = sql`
         with recursive numbers(n) as (select ${sql.lit(first)} union all select n + 1 from numbers where n < ${sql.lit(first + 10_000)})`;
       const start = sql`'2026-01-01T00:00:00.' || (100000 + n) || 'Z'`;
@@ -297,11 +299,17 @@ describe('conditions on the queues of calls', () => {
           insert into calls (project_id, id, op_name, trace_id, started_at, memory_bytes, inputs, data)
           ${numbers} select ${project}, 'call-' || n, 'answer', 't', ${start}, 500, '{"text":"Refund ' || n || '"}', '{}'
           from numbers where true on conflict do nothing`.execute(transaction);
-        await sql`
-          insert into queue_items (id, project_id, queue_id, call_id, call_started_at, latency, call_op_name, call_trace_id,
-            display_fields, annotation_state, created_at, created_by, updated_at)
-          ${numbers} select 'text-' || n, ${project}, ${id}, 'call-' || n, ${start}, 1000, 'answer', 't', '[]', 'unstarted', 'now', 'me', 'now'
-          from numbers where n not between 30001 and 30003 on conflict do nothing`.execute(transaction);
+        for (const [queue, condition] of [
+          [id, sql`n not between 30001 and 30003`],
+          [late, sql`n > 5000`],
+        ] as const) {
+          await sql`
+            insert into queue_items (id, project_id, queue_id, call_id, call_started_at, latency, call_op_name, call_trace_id,
+              display_fields, annotation_state, created_at, created_by, updated_at)
+            ${numbers} select ${queue} || n, ${project}, ${queue}, 'call-' || n, ${start}, 1000, 'answer', 't', '[]',
+              case n % 3 when 0 then 'completed' else 'unstarted' end, 'now', 'me', 'now'
+            from numbers where ${condition} on conflict do nothing`.execute(transaction);
+        }
       });
     }
     await database.gatherStatistics();
@@ -310,8 +318,8 @@ describe('conditions on the queues of calls', () => {
       $contains: { input: { $getField: 'inputs' }, substr: is(substr), case_insensitive: true },
     });
     const count = (...$and: object[]) => ask('/calls/query_stats', { query: { $expr: { $and } } });
-    expect(await count(isIn(id), hasText('refund'))).toEqual({ count: 49_998 });
-    expect(await count(isIn(id), { $not: [hasText('REFUND 3000')] })).toEqual({ count: 49_990 });
+    expect(await count(isIn(id), hasText('refund'))).toEqual({ count: 59_998 });
+    expect(await count(isIn(id), { $not: [hasText('REFUND 3000')] })).toEqual({ count: 59_990 });
     expect(await count({ $not: [isIn(id)] }, hasText('refund'))).toEqual({ count: 3 });
     const page = async (offset: number, ...$and: object[]) => {
       const sort_by = [{ field: 'started_at', direction: 'desc' }];
@@ -323,10 +331,21 @@ describe('conditions on the queues of calls', () => {
       })) as string;
       return [...lines.matchAll(/"id":"call-(\d+)"/g)].map(([, number]) => number);
     };
-    expect(await page(19_997, isIn(id), hasText('refund'))).toEqual(['30004', '30000', '29999']);
+    expect(await page(29_997, isIn(id), hasText('refund'))).toEqual(['30004', '30000', '29999']);
     expect(await page(0, { $not: [isIn(id)] }, hasText('refund'))).toEqual(['30003', '30002', '30001']);
-    const items = await ask(`/annotation_queues/${id}/items/summary`, { filter: { text: 'refund 3' } });
-    expect(items).toMatchObject({ groups: [{ call_op_name: 'answer', annotation_state: 'unstarted', count: 11_108 }] });
+    const { groups } = (await ask(`/annotation_queues/${id}/items/summary`, { filter: { text: 'refund' } })) as {
+      groups: { annotation_state: string; count: number }[];
+    };
+    expect(groups.map(({ annotation_state, count }) => `${count} ${annotation_state}`).sort()).toEqual([
+      '19999 completed',
+      '39999 unstarted',
+    ]);
+    const newest = { $gte: [{ $getField: 'started_at' }, is(Date.UTC(2026, 0, 1) / 1000 + 0.150_002)] };
+    expect(await count(isIn(id), isIn(late))).toEqual({ count: 54_998 });
+    expect(await count(isIn(late), isIn(id), newest)).toEqual({ count: 10_000 });
+    expect(await count({ $or: [isIn(id), isIn(late)] })).toEqual({ count: 60_001 });
+    await ask('/calls/delete', { call_ids: ['call-5000', 'call-5001', 'call-30001', 'call-60001'] });
+    expect(await count(isIn(id), isIn(late))).toEqual({ count: 54_996 });
   });
 
   it('count the calls of a queue with more than 5,000 items', async () => {
