@@ -5,6 +5,7 @@ import { inBatches } from '../../core/in-batches.ts';
 import { medianSeconds } from '../../core/statistics/pace.ts';
 import { withoutZone } from '../../core/timestamps.ts';
 import { nextTurn } from '../../core/turns.ts';
+import { maxSearched } from '../query/search-size.ts';
 import type { RequestBudget } from '../request-budget.ts';
 import type { Database, Transaction } from '../storage/database.ts';
 import type { Tables } from '../storage/database-tables.ts';
@@ -82,16 +83,13 @@ function hasQueue(database: Database, { project_id, queue_id }: QueueKey): Promi
   return database.read(async (transaction) => (await findQueue(transaction, project_id, queue_id)) !== undefined);
 }
 
-/** Number of wanted calls whose items are counted in one statement. */
-const callsPerCount = 20_000;
-
 /** Counts items by operation and state. Those of many wanted calls take several statements, so that other requests can proceed. */
 async function readGroups(database: Database, target: QueueKey, conditions: ItemSelection): Promise<ItemGroup[]> {
   const wanted = conditions.lists.find(({ isWanted }) => isWanted);
-  if (!wanted || wanted.calls.length <= callsPerCount) return readGroupsAtOnce(database, target, conditions);
+  if (!wanted || wanted.calls.length <= maxSearched) return readGroupsAtOnce(database, target, conditions);
   const others = conditions.lists.filter((list) => list !== wanted);
   const groups = new Map<string, ItemGroup>();
-  for (const calls of inBatches(wanted.calls, callsPerCount)) {
+  for (const calls of inBatches(wanted.calls, maxSearched)) {
     await nextTurn();
     const lists = [...others, { ...wanted, calls }];
     for (const group of await readGroupsAtOnce(database, target, { ...conditions, lists })) {
