@@ -60,6 +60,9 @@ export type Claim = z.output<typeof output>;
 /** Length at which a value of a call is cut, as in query_queue_items. */
 const maxValueChars = 500;
 
+const filterHint =
+  'Only items that match the filter were considered. query_queue_items lists them; they can be judged without a claim.';
+
 export const claimQueueItemsTool = defineTool({
   name: 'claim_queue_items',
   title: 'Claim queue items',
@@ -98,7 +101,7 @@ Example: {"queue_id":"support-triage","n":5}`,
       ...(free_at != null && { free_at }),
       ...(released !== undefined && { released }),
       as_of: rememberItems(queue, readAtMs, items),
-      ...(hint !== undefined ? { hint } : isFiltered && { hint: 'The filter leaves out all others.' }),
+      ...(hint !== undefined ? { hint } : isFiltered && { hint: filterHint }),
     };
   },
 

@@ -125,6 +125,8 @@ Example: {"queue_id":"support-triage","by":["operation","state"]}`,
         (filter.field === undefined || judgement.field === filter.field) &&
         (named?.has(judgement.annotator) ?? true),
     );
+    // With an annotator or a field in the filter, items that lack the judgement are counted beside those that match.
+    const countsMatching = isOfSeveral || filter.value !== undefined || filter.judged_at_least !== undefined;
     const judgedCalls = new Set(selected.map(({ call_id }) => call_id));
     const meant = selected.filter(({ call_id }) => calls.has(call_id));
     await context.service.pause();
@@ -147,11 +149,7 @@ Example: {"queue_id":"support-triage","by":["operation","state"]}`,
       total_items: countItems(items),
       ...(wantsJudgements && {
         total_judgements: countItems(counted.map(({ item }) => item)),
-        unjudged_items: countItems(
-          (isOfSeveral || filter.value !== undefined ? items : found).filter(
-            ({ call_id }) => !judgedCalls.has(call_id),
-          ),
-        ),
+        unjudged_items: countItems((countsMatching ? items : found).filter(({ call_id }) => !judgedCalls.has(call_id))),
       }),
       tables,
       ...(compares &&

@@ -6,6 +6,8 @@ import { emptyHome, temporaryFolder } from '../support/heddle.ts';
 const services = await startBothServices();
 const [embedded, recorded] = services as [(typeof services)[0], (typeof services)[0]];
 const calls = ['call-0', 'call-1', 'call-2', 'call-3'];
+const filterHint =
+  'Only items that match the filter were considered. query_queue_items lists them; they can be judged without a claim.';
 
 // biome-ignore lint/suspicious/noExplicitAny: results of every shape
 const callsOf = ({ items, common = {}, error }: any): string[] => {
@@ -71,7 +73,7 @@ describe('claim_queue_items', () => {
     expect(nothing.items).toEqual([]);
     expect(nothing.text).toContain('No item wants your opinion now.');
     const filtered = await embedded.bob.call('claim_queue_items', { queue_id, filter: { text: 'zebra' } });
-    expect(filtered).toMatchObject({ items: [], hint: 'The filter leaves out all others.' });
+    expect(filtered).toMatchObject({ items: [], hint: filterHint });
     expect(filtered).not.toHaveProperty('held_until');
   });
 
@@ -191,10 +193,10 @@ describe('claim_queue_items at a service without claims', () => {
     expect(callsOf(await recorded.ada.call('claim_queue_items', { queue_id }))).toEqual([]);
   });
 
-  it('says where nothing is marked that the filter leaves out all others, and nothing of marks', async () => {
+  it('says where nothing is marked that only items of the filter were considered, and nothing of marks', async () => {
     const { queue_id } = await createQueue(recorded, calls);
     const none = await recorded.ada.call('claim_queue_items', { queue_id, filter: { text: 'zebra' } });
-    expect(none).toMatchObject({ items: [], hint: 'The filter leaves out all others.' });
+    expect(none).toMatchObject({ items: [], hint: filterHint });
   });
 
   it('says of items that they cannot be assigned there, and changes nothing of them', async () => {

@@ -99,6 +99,12 @@ describe.each(services)('the filter of items on $name', (service) => {
     expect([total_items, total_judgements, unjudged_items]).toEqual([1, 2, 0]);
   });
 
+  it('counts no item without a judgement among those that several have judged', async () => {
+    const judged = { queue_id, filter: { judged_at_least: 2 }, by: ['annotator'] };
+    const { total_items, unjudged_items } = await ada.call('summarize_queue', judged);
+    expect([total_items, unjudged_items]).toEqual([3, 0]);
+  });
+
   it('names the nearest queue where there is none, whatever the filter', async () => {
     for (const filter of [{ judged_by: 'ana' }, { ids: ['plain'] }, { field: 'helpful' }]) {
       expect((await ada.call('query_queue_items', { queue_id: 'zzzz', filter })).error.message).toContain(
