@@ -125,7 +125,7 @@ Example: {"queue_id":"support-triage","by":["operation","state"]}`,
         (filter.field === undefined || judgement.field === filter.field) &&
         (named?.has(judgement.annotator) ?? true),
     );
-    // With an annotator or a field in the filter, items that lack the judgement are counted beside those that match.
+    // An item that lacks the judgement of an annotator, or in a field, does not match, but is counted; with another condition it is not.
     const countsMatching = isOfSeveral || filter.value !== undefined || filter.judged_at_least !== undefined;
     const judgedCalls = new Set(selected.map(({ call_id }) => call_id));
     const meant = selected.filter(({ call_id }) => calls.has(call_id));

@@ -193,7 +193,7 @@ describe('claim_queue_items at a service without claims', () => {
     expect(callsOf(await recorded.ada.call('claim_queue_items', { queue_id }))).toEqual([]);
   });
 
-  it('says where nothing is marked that only items of the filter were considered, and nothing of marks', async () => {
+  it('says that only items of the filter were considered where it leaves nothing to mark, and nothing of marks', async () => {
     const { queue_id } = await createQueue(recorded, calls);
     const none = await recorded.ada.call('claim_queue_items', { queue_id, filter: { text: 'zebra' } });
     expect(none).toMatchObject({ items: [], hint: filterHint });
