@@ -75,6 +75,8 @@ interface PendingRequest {
   endpoint: Endpoint;
   info: RequestInfo;
   parts: RequestParts;
+  /** The path below the base address, with the query. */
+  path: string;
   deadline: Deadline;
   /** True once a whole response has arrived. */
   isAnswered: boolean;
@@ -124,7 +126,8 @@ export class RequestSender {
       const connection = await abortable(this.#options.connect(), pending.deadline.signal);
       const address = addressOf(endpoint, connection);
       if (address.template !== endpoint.path) {
-        pending.info.requestLine = requestLineOf(endpoint, address.template, parts);
+        pending.path = filledPath(address.template, parts);
+        pending.info.requestLine = `${endpoint.method} ${pending.path}`;
       }
       pending.info.setting = address.setting;
       const request = this.#httpRequest(pending, connection, address);
@@ -175,8 +178,9 @@ export class RequestSender {
 
   #prepare(endpoint: Endpoint, parts: RequestParts, signal: AbortSignal | undefined): PendingRequest {
     const { inferenceTimeoutMs, redact = (text) => text, redactCut = redact, searchSecrets } = this.#options;
+    const path = filledPath(endpoint.path, parts);
     const info: RequestInfo = {
-      requestLine: requestLineOf(endpoint, endpoint.path, parts),
+      requestLine: `${endpoint.method} ${path}`,
       endpointName: endpointNames.get(endpoint) ?? '',
       auth: endpoint.auth,
       repeatable: endpoint.repeatable && (endpoint.repeatableWith?.safeParse(parts.body).success ?? true),
@@ -190,18 +194,18 @@ export class RequestSender {
     };
     const startedAtMs = this.#toolCall?.startedAtMs ?? performance.now();
     const deadline = new Deadline(limitsMs[endpoint.timeout ?? 'tool'], startedAtMs, signal);
-    return { endpoint, info, parts, deadline, isAnswered: false, attempt: 1 };
+    return { endpoint, info, parts, path, deadline, isAnswered: false, attempt: 1 };
   }
 
   #httpRequest(
-    { endpoint, parts, deadline }: PendingRequest,
+    { endpoint, parts, path, deadline }: PendingRequest,
     connection: Connection,
-    { baseUrl, template }: EndpointAddress,
+    { baseUrl }: EndpointAddress,
   ): HttpRequest {
     const { body, headers } = parts;
     return {
       method: endpoint.method,
-      url: baseUrl + filledPath(template, parts),
+      url: baseUrl + path,
       headers: {
         authorization: authorization({ ...connection, baseUrl }, endpoint.auth),
         accept: 'application/json, text/event-stream, application/x-ndjson',
@@ -283,11 +287,6 @@ export class RequestSender {
 async function markAnsweredAndPause(pending: PendingRequest): Promise<void> {
   pending.isAnswered = true;
   await (pending.info.repeatable ? pending.deadline.pause() : nextTurn());
-}
-
-/** Returns the method and the path of a request, as errors and logs name them. */
-function requestLineOf({ method }: Endpoint, template: string, parts: RequestParts): string {
-  return `${method} ${filledPath(template, parts)}`;
 }
 
 /** Returns the path below the base address, with the query. */

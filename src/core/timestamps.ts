@@ -1,17 +1,18 @@
 const pattern =
   /^(\d{4}-\d\d-\d\d)[Tt ]((?:[01]\d|2[0-3]):[0-5]\d)(?::([0-5]\d)(?:[.,](\d{1,9}))?)?(?:[Zz]|([+-](?:[01]\d|2[0-3]))(?::?([0-5]\d))?)?$/;
 
-/** The form of most times, of days that every month has. */
-const utcPattern = /^\d{4}-(?:0[1-9]|1[0-2])-(?:0[1-9]|1\d|2[0-8])T(?:[01]\d|2[0-3]):[0-5]\d:[0-5]\d\.\d{3}Z$/;
+/**
+ * The forms that the SDKs of JavaScript and Python send, of every day but 29 February. A Date of each would take twenty times as long.
+ */
+const utcPattern =
+  /^\d{4}-(?:(?:0[1-9]|1[0-2])-(?:0[1-9]|1\d|2[0-8])|(?:0[13-9]|1[0-2])-(?:29|30)|(?:0[13578]|1[02])-31)T(?:[01]\d|2[0-3]):[0-5]\d:[0-5]\d\.\d{3}(?:\d{3})?Z$/;
 
 /**
  * Converts an ISO 8601 date and time to UTC with microseconds, 27 characters, cutting off finer fractions. A time without a
  * zone is UTC. Returns undefined for any other text and for dates that do not exist.
  */
 export function normalizeTimestamp(text: string): string | undefined {
-  if (utcPattern.test(text)) return `${text.slice(0, -1)}000Z`;
-  // Most times of JavaScript have this form. Date moves 30 February to March, so that it is not the same any more.
-  if (text.length === 24 && new Date(text).toJSON() === text) return `${text.slice(0, -1)}000Z`;
+  if (utcPattern.test(text)) return text.length === 27 ? text : `${text.slice(0, -1)}000Z`;
   const match = pattern.exec(text);
   if (!match) return undefined;
   const [, date, minutes, seconds = '00', fraction = '', zoneHours = '+00', zoneMinutes = '00'] = match;

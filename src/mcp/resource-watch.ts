@@ -28,7 +28,8 @@ export function withWatchableOnly<Message extends JSONRPCMessage>(message: Messa
 
 /** Returns the resources that a message asks to hear about, as far as that is possible; undefined if it asks for none. */
 export function watchedIn(message: unknown): string[] | undefined {
-  if (!isJSONRPCRequest(message) || message.method !== 'subscriptions/listen') return undefined;
+  // First what costs nothing: every message comes here.
+  if (Object(message).method !== 'subscriptions/listen' || !isJSONRPCRequest(message)) return undefined;
   const { resourceSubscriptions: asked } = Object(Object(message.params).notifications);
   // The SDK refuses what is no list of strings.
   if (!Array.isArray(asked) || !asked.every((uri) => typeof uri === 'string')) return undefined;

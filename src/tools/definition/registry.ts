@@ -12,6 +12,8 @@ export interface ListedTool
   load: () => Promise<Tool>;
 }
 
+let loading: Promise<readonly Tool[]> | undefined;
+
 /**
  * Every tool, in the order in which clients see them. The generated list spares a start from loading the tools and their
  * zod schemas.
@@ -19,8 +21,9 @@ export interface ListedTool
 export const tools: readonly ListedTool[] = (listed as unknown as Omit<ListedTool, 'load'>[]).map((tool) => ({
   ...tool,
   load: async () => {
-    const { allTools } = await import('../index.ts');
-    return allTools.find(({ name }) => name === tool.name)!;
+    // An import takes its time even of a module that is loaded.
+    loading ??= import('../index.ts').then(({ allTools }) => allTools);
+    return (await loading).find(({ name }) => name === tool.name)!;
   },
 }));
 
