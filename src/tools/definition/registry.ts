@@ -21,7 +21,7 @@ let loading: Promise<readonly Tool[]> | undefined;
 export const tools: readonly ListedTool[] = (listed as unknown as Omit<ListedTool, 'load'>[]).map((tool) => ({
   ...tool,
   load: async () => {
-    // An import takes its time even of a module that is loaded.
+    // An import takes time even if the module is loaded.
     loading ??= import('../index.ts').then(({ allTools }) => allTools);
     return (await loading).find(({ name }) => name === tool.name)!;
   },
