@@ -44,10 +44,13 @@ export async function requireKnownNames(
   // Whole names have been looked up before.
   const isBeginning = judged_by?.endsWith('*') ?? false;
   if (field === undefined && !isBeginning) return;
-  const counted = judgements ?? (await countJudgements(queue));
+  const fields = field === undefined ? [] : await readQueueFields(queue.id, queue.project, queue.service);
+  const isFieldOfQueue = fields.some(({ name }) => name === field);
+  // Judgements tell nothing more of a field that the queue itself has.
+  const counted = judgements ?? (isFieldOfQueue && !isBeginning ? [] : await countJudgements(queue));
   // All judgements are read only where a name is unknown, or where the service ignores the condition.
   const isKnown = async (condition: ItemQuery['filter']) => !counted && (await hasItem(condition, queue));
-  const isKnownField = field === undefined || (await isKnown({ field }));
+  const isKnownField = field === undefined || isFieldOfQueue || (await isKnown({ field }));
   const isKnownAnnotator = !isBeginning || (await isKnown({ judged_by }));
   const all = counted ?? (isKnownField && isKnownAnnotator ? [] : await readAllJudgements(queue));
   if (!isKnownField) await requireField(field, all, queue);

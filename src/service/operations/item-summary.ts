@@ -1,6 +1,6 @@
 import { type SelectQueryBuilder, sql } from 'kysely';
 import type { ResultOf } from '../../contract/endpoints.ts';
-import { annotationStates, isFinished } from '../../contract/queue-items.ts';
+import { isFinished } from '../../contract/queue-items.ts';
 import { inBatches } from '../../core/in-batches.ts';
 import { medianSeconds } from '../../core/statistics/pace.ts';
 import { withoutZone } from '../../core/timestamps.ts';
@@ -166,22 +166,14 @@ async function countGroups(
   const items = selectItems(transaction, target, conditions).select(['call_op_name', 'annotation_state']);
   // Without a limit, SQLite would read the whole queue in the order of the operation.
   const counted = findsByIndex(conditions) ? items.limit(Number.MAX_SAFE_INTEGER) : items;
-  const operations = await transaction
+  const groups = await transaction
     .selectFrom(counted.as('items'))
-    .select('call_op_name')
-    // The index has the operations in order, so that only groups by state, too, would take sorting.
-    .select(({ fn }) =>
-      annotationStates.map((state) => fn.countAll<number>().filterWhere('annotation_state', '=', state).as(state)),
-    )
-    .groupBy('call_op_name')
+    .select(({ fn }) => ['call_op_name', 'annotation_state', fn.countAll().as('count')])
+    .groupBy(['call_op_name', 'annotation_state'])
     .limit(summaryLimits.kinds + 1)
     .execute();
-  return operations.flatMap(({ call_op_name, ...counts }) =>
-    annotationStates
-      // PostgreSQL's driver returns counts as strings.
-      .map((annotation_state) => ({ call_op_name, annotation_state, count: Number(counts[annotation_state]) }))
-      .filter(({ count }) => count > 0),
-  );
+  // PostgreSQL's driver returns counts as strings.
+  return groups.map((group) => ({ ...group, count: Number(group.count) }));
 }
 
 /** Returns, for conditions that exclude some calls, those without the exclusion, and those of the items that it excludes. */
@@ -189,7 +181,8 @@ function exclusionIn(conditions: ItemSelection) {
   const exclusion = conditions.lists.find(({ isWanted }) => !isWanted);
   if (!exclusion) return undefined;
   const others = conditions.lists.filter((list) => list !== exclusion);
-  const excluded = [...others, { ...exclusion, isWanted: true }];
+  // By the ids of items, SQLite would look at every item of the queue.
+  const excluded = [...others, { calls: exclusion.calls, isWanted: true }];
   return { all: { ...conditions, lists: others }, excluded: { ...conditions, lists: excluded } };
 }
 

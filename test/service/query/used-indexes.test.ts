@@ -1,6 +1,7 @@
 import type { KyselyPlugin } from 'kysely';
 import { describe, expect, it } from 'vitest';
 import type { CallsFilter } from '../../../src/contract/calls.ts';
+import { queryQueueItems } from '../../../src/service/operations/queue-items.ts';
 import { queryThreads } from '../../../src/service/operations/threads.ts';
 import { countFoundCalls, findCalls } from '../../../src/service/query/find-calls.ts';
 import { MemoryPool, RequestBudget } from '../../../src/service/request-budget.ts';
@@ -22,6 +23,7 @@ async function stepsOf(
   await withStore(data, (store) => store.importItems(lines, { projectId: project_id, queueId: 'queue' }));
   const database = await openDatabase(data);
   onEnd(() => database.close());
+  const compiled = new WeakMap<object, string>();
   const statements: string[] = [];
   const watched: Database = {
     ...database,
@@ -30,10 +32,18 @@ async function stepsOf(
         const transformQuery: KyselyPlugin['transformQuery'] = ({ node, queryId }) => {
           const { sql, parameters } = transaction.getExecutor().compileQuery(node, queryId);
           const values = parameters.map((value) => (typeof value === 'string' ? `'${value}'` : String(value)));
-          statements.push(sql.replaceAll('?', () => values.shift()!));
+          compiled.set(
+            queryId,
+            sql.replaceAll('?', () => values.shift()!),
+          );
           return node;
         };
-        return work(transaction.withPlugin({ transformQuery, transformResult: async ({ result }) => result }));
+        // Parts of a statement are compiled, too, but only the whole has a result.
+        const transformResult: KyselyPlugin['transformResult'] = async ({ queryId, result }) => {
+          statements.push(compiled.get(queryId)!);
+          return result;
+        };
+        return work(transaction.withPlugin({ transformQuery, transformResult }));
       }),
   };
   const values = await read(watched);
@@ -49,6 +59,29 @@ const newest = (filter: CallsFilter) => (database: Database) =>
     { budget },
   );
 const manyIds = Array.from({ length: 50 }, (_, n) => `id-${n}`);
+
+const oneItem = [
+  { call_id: 'a', call_op_name: 'answer', call_trace_id: 'trace', call_started_at: '2026-01-01T00:00:00Z' },
+];
+
+/** Returns the steps by which SQLite finds the items of a page past the end of those that match a filter, and counts these. */
+async function stepsPastEnd(filter: object): Promise<string[]> {
+  const input = {
+    path: { queue_id: 'queue' },
+    body: { project_id, filter, offset: 10, limit: 5 },
+    account: 'ada',
+    budget,
+  };
+  const steps = await stepsOf(
+    (database) =>
+      queryQueueItems(
+        input as Parameters<typeof queryQueueItems>[0],
+        { database } as Parameters<typeof queryQueueItems>[1],
+      ) as Promise<unknown>,
+    oneItem,
+  );
+  return steps.filter((step) => step.startsWith('SEARCH queue_items')).map((step) => step.replace(/.* INDEX /, ''));
+}
 
 describe.skipIf(onPostgres)('the index that SQLite reads', () => {
   it.each([
@@ -79,10 +112,7 @@ describe.skipIf(onPostgres)('the index that SQLite reads', () => {
     const isInQueue = { $eq: [{ $getField: 'annotation_queue_items.queue_id' }, { $literal: 'queue' }] };
     const $contains = { input: { $getField: 'inputs' }, substr: { $literal: '{}' } };
     const body = { project_id, query: { $expr: { $or: [isInQueue, { $contains }] } } };
-    const items = [
-      { call_id: 'a', call_op_name: 'answer', call_trace_id: 'trace', call_started_at: '2026-01-01T00:00:00Z' },
-    ];
-    const steps = await stepsOf((database) => findCalls(database, body, { budget }), items);
+    const steps = await stepsOf((database) => findCalls(database, body, { budget }), oneItem);
     const ofItems = steps.filter((step) => step.includes('queue_items'));
     expect(ofItems.length).toBeGreaterThan(1);
     expect(ofItems.filter((step) => !step.includes('queue_id=? AND call_id=?'))).toEqual([]);
@@ -96,6 +126,21 @@ describe.skipIf(onPostgres)('the index that SQLite reads', () => {
     expect(steps).toHaveLength(2);
     expect(steps[0]).toContain('COVERING INDEX');
     expect(steps[1]).toContain('calls_with_exception');
+  });
+
+  it('for items that failed has these alone', async () => {
+    const ofQueue = (await stepsPastEnd({ has_error: true })).filter((step) => step.includes('queue_id'));
+    expect(ofQueue).toEqual([
+      'queue_items_failed (project_id=? AND queue_id=?)',
+      'queue_items_failed (project_id=? AND queue_id=?)',
+    ]);
+  });
+
+  it('for counts without disputed items is that of all, and that of the calls of these', async () => {
+    expect((await stepsPastEnd({ disagreement: false })).slice(-2)).toEqual([
+      'queue_items_by_state (project_id=? AND queue_id=?)',
+      'sqlite_autoindex_queue_items_2 (project_id=? AND queue_id=? AND call_id=?)',
+    ]);
   });
 
   it('for threads has their turns alone', async () => {
