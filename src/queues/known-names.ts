@@ -6,7 +6,7 @@ import { isSame, meansCaller } from './authorship.ts';
 import { type ItemsFilter, isByNamed } from './items-filter.ts';
 import type { Judgement } from './judgements.ts';
 import type { QueueAccess } from './queue-access.ts';
-import { readQueueFields, renderTypes } from './queue-fields.ts';
+import { type QueueField, readQueueFields, renderTypes } from './queue-fields.ts';
 import { type ItemQuery, isIgnored, itemsNamed, readItems } from './read-items.ts';
 import { annotatorMeant, annotatorsHint } from './require-annotators.ts';
 import { requireField } from './require-field.ts';
@@ -44,10 +44,10 @@ export async function requireKnownNames(
   // Whole names have been looked up before.
   const isBeginning = judged_by?.endsWith('*') ?? false;
   if (field === undefined && !isBeginning) return;
-  const fields = field === undefined ? [] : await readQueueFields(queue.id, queue.project, queue.service);
-  const isFieldOfQueue = fields.some(({ name }) => name === field);
   // Judgements tell nothing more of a field that the queue itself has.
-  const counted = judgements ?? (isFieldOfQueue && !isBeginning ? [] : await countJudgements(queue));
+  const isFieldOfQueue =
+    !judgements && !isBeginning && field !== undefined && (await findField(field, queue)) !== undefined;
+  const counted = judgements ?? (isFieldOfQueue ? [] : await countJudgements(queue));
   // All judgements are read only where a name is unknown, or where the service ignores the condition.
   const isKnown = async (condition: ItemQuery['filter']) => !counted && (await hasItem(condition, queue));
   const isKnownField = field === undefined || isFieldOfQueue || (await isKnown({ field }));
@@ -138,13 +138,17 @@ async function firstItems(queue: QueueAccess): Promise<QueueItem[]> {
   return (await readItems(queue, { limit: maxCandidates })).items;
 }
 
+async function findField(name: string, { id, project, service }: QueueAccess): Promise<QueueField | undefined> {
+  return (await readQueueFields(id, project, service)).find((field) => field.name === name);
+}
+
 async function requireFittingValue(
   { field: name, value }: ItemsFilter,
   judgements: readonly Judgement[],
   queue: QueueAccess,
 ): Promise<void> {
   if (name === undefined || value === undefined) return;
-  const field = (await readQueueFields(queue.id, queue.project, queue.service)).find((each) => each.name === name);
+  const field = await findField(name, queue);
   if (!field || fitsSchema(field.schema, value)) return;
   const isSameAs = (given: Judgement) => given.field === name && isSame(given.value, value);
   if (judgements.some(isSameAs) || (await hasItem({ field: name, value }, queue))) return;

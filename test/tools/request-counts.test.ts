@@ -223,6 +223,22 @@ describe('tools at a service that counts', () => {
       [0, 2],
     ]);
   });
+
+  it('ask for no judgements to know a field of the queue', async () => {
+    const { queue_id, service } = await connectToJudgedQueue();
+    const paths: string[] = [];
+    const { call } = await connectCounted(service.url, service.environmentOf('ada'), (path) => {
+      paths.push(path.replace(queue_id, 'QUEUE').replace(/\?.*/, ''));
+      return 'pass';
+    });
+    const filter = { field: 'helpful', annotation_states: ['skipped'] };
+    expect(await call('query_queue_items', { queue_id, filter })).toMatchObject({ items: [], matching: 0 });
+    expect([...new Set(paths)]).toEqual([
+      '/annotation_queues/QUEUE/items/query',
+      '/annotation_queues/QUEUE',
+      '/refs/read_batch',
+    ]);
+  });
 });
 
 describe('query_queue_items at a service that does not count', () => {
