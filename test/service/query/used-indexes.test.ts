@@ -136,7 +136,7 @@ describe.skipIf(onPostgres)('the index that SQLite reads', () => {
     ]);
   });
 
-  it('for counts without disputed items is that of all, and that of the calls of these', async () => {
+  it('for counts without disputed items is that of all items, and that of calls for the disputed ones', async () => {
     expect((await stepsPastEnd({ disagreement: false })).slice(-2)).toEqual([
       'queue_items_by_state (project_id=? AND queue_id=?)',
       'sqlite_autoindex_queue_items_2 (project_id=? AND queue_id=? AND call_id=?)',
