@@ -148,27 +148,24 @@ async function countItems(
     const queues = selectInProject(transaction, 'queues', project_id).select('id').where('deleted_at', 'is', null);
     const items = selectInProject(transaction, 'queue_items', project_id)
       .where('queue_id', 'in', queues.where('id', 'in', ids))
-      .where('deleted_at', 'is', null);
-    // Without the operation, SQLite would take an index that has no states, and read every item.
-    const byState = items
-      .groupBy(['queue_id', 'call_op_name', 'annotation_state'])
-      .select(({ fn }) => ['queue_id', 'annotation_state', fn.countAll().as('count')]);
-    const all = await transaction
-      .selectFrom(byState.as('by_state'))
+      .where('deleted_at', 'is', null)
+      .groupBy('queue_id')
       .select(({ fn }) => [
         'queue_id',
-        fn.sum('count').as('total'),
-        fn.sum('count').filterWhere('annotation_state', 'in', finishedStates).as('finished'),
-      ])
+        fn.countAll<number>().as('total'),
+        fn.countAll<number>().filterWhere('annotation_state', 'in', finishedStates).as('finished'),
+      ]);
+    // Without the operation, SQLite would take an index that has no states, and read every item.
+    const byOperation = items.groupBy('call_op_name').as('by_operation');
+    const all = await transaction
+      .selectFrom(byOperation)
+      .select(({ fn }) => ['queue_id', fn.sum('total').as('total'), fn.sum('finished').as('finished')])
       .groupBy('queue_id')
       .execute();
     // Only these have progress: all others are finished or not as the index says.
     const annotated = await items
       .where('annotator_user_id', 'is not', null)
-      .groupBy('queue_id')
       .select(({ fn }) => [
-        'queue_id',
-        fn.countAll().filterWhere('annotation_state', 'in', finishedStates).as('finished'),
         fn
           .countAll()
           .filterWhere((builder) =>
